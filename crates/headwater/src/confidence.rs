@@ -1,0 +1,100 @@
+//! Is it real? Forecast skill against simple rivals.
+//!
+//! In: the errors a learner made on steps it had not seen, and the panel. Out: [`Skill`]. A model that forecasts no
+//! better than "nobody changes their mind" and each agent's own past has found nothing about who listens to whom.
+
+use crate::Panel;
+use crate::model::Skill;
+
+/// Squared one-step errors on unseen frames, summed over agents and log-ratios.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Forecast {
+    /// The first frame forecast.
+    pub from: usize,
+    /// Number of frames forecast.
+    pub steps: usize,
+    /// Summed squared error of the model.
+    pub error: f64,
+    /// The same for "nobody changes their mind".
+    pub persistence: f64,
+}
+
+impl Forecast {
+    /// Adds the forecasts of a later stretch.
+    pub fn add(&mut self, later: &Forecast) {
+        self.steps += later.steps;
+        self.error += later.error;
+        self.persistence += later.persistence;
+    }
+}
+
+/// Skill of a forecast of the last frames of a panel. `None` when nothing was forecast or nothing changed.
+pub fn skill(panel: &Panel, forecast: &Forecast) -> Option<Skill> {
+    let from = panel.steps().checked_sub(forecast.steps)?;
+    let own_past = own_past_error(panel, from)?;
+    if forecast.steps == 0 || forecast.persistence <= 0.0 || own_past <= 0.0 {
+        return None;
+    }
+    Some(Skill {
+        against_persistence: 1.0 - forecast.error / forecast.persistence,
+        against_own_past: 1.0 - forecast.error / own_past,
+        steps: forecast.steps,
+    })
+}
+
+/// Summed squared error from frame `from` on, when each log-ratio of each agent is forecast by its own AR(1) with
+/// intercept, fitted to the frames before.
+fn own_past_error(panel: &Panel, from: usize) -> Option<f64> {
+    if from < 3 {
+        return None;
+    }
+    let width = panel.agents() * panel.ratios();
+    let cells = panel.cells();
+    let mut means = vec![[0.0; 2]; width];
+    let pairs = (from - 1) as f64;
+    for step in 1..from {
+        for cell in 0..width {
+            means[cell][0] += cells[(step - 1) * width + cell] / pairs;
+            means[cell][1] += cells[step * width + cell] / pairs;
+        }
+    }
+    let mut products = vec![[0.0; 2]; width];
+    for step in 1..from {
+        for cell in 0..width {
+            let x = cells[(step - 1) * width + cell] - means[cell][0];
+            let y = cells[step * width + cell] - means[cell][1];
+            products[cell][0] += x * x;
+            products[cell][1] += x * y;
+        }
+    }
+    let mut error = 0.0;
+    for step in from..panel.steps() {
+        for cell in 0..width {
+            let [square, product] = products[cell];
+            let slope = if square > 0.0 { product / square } else { 0.0 };
+            let forecast = means[cell][1] + slope * (cells[(step - 1) * width + cell] - means[cell][0]);
+            error += (cells[step * width + cell] - forecast).powi(2);
+        }
+    }
+    Some(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Roster;
+
+    #[test]
+    fn skill_by_hand() {
+        // Agent 0 alternates 1, −1: its own AR(1) is perfect. Agent 1 is silent until it jumps to 1 at step 10, which
+        // its own flat past misses by 1 ten times over.
+        let cells: Vec<f64> =
+            (0..20).flat_map(|step| [if step % 2 == 0 { 1.0 } else { -1.0 }, f64::from(step >= 10)]).collect();
+        let panel = Panel::complete(Roster::numbered(2, 2).unwrap(), cells).unwrap();
+        let forecast = Forecast { from: 10, steps: 10, error: 5.0, persistence: 40.0 };
+        let skill = skill(&panel, &forecast).unwrap();
+        assert_eq!(skill.against_persistence, 0.875);
+        assert!((skill.against_own_past - 0.5).abs() < 1e-12, "{skill:?}");
+        assert_eq!(super::skill(&panel, &Forecast::default()), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The one error type of the library. Every message says what was met and what would be right.
+
+use thiserror::Error;
+
+/// Everything that can be wrong with what a caller hands to this library.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two things that must agree in shape do not.
+    #[error("{what}: met {met}, wanted {wanted}")]
+    Shape {
+        /// What has the wrong shape.
+        what: &'static str,
+        /// The shape met.
+        met: String,
+        /// The shape wanted.
+        wanted: String,
+    },
+    /// A parameter is outside its range.
+    #[error("{name} is {value}, but must be {range}")]
+    Parameter {
+        /// The parameter as the command line spells it.
+        name: &'static str,
+        /// The value met.
+        value: String,
+        /// The range that would be right.
+        range: &'static str,
+    },
+    /// A name occurs twice in a list of names.
+    #[error("the {kind} {name:?} is named twice; names must be unique")]
+    DuplicateName {
+        /// "agent" or "hypothesis".
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A name is not in the roster.
+    #[error("there is no {kind} {name:?} here; known: {known}")]
+    UnknownName {
+        /// "agent" or "hypothesis".
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// The first few known names.
+        known: String,
+    },
+    /// Too few agents to speak of a network.
+    #[error("{agents} agent(s) met; a network needs at least 2")]
+    TooFewAgents {
+        /// How many were met.
+        agents: usize,
+    },
+    /// Too few hypotheses to hold an opinion.
+    #[error("{hypotheses} hypothesis column(s) met; an opinion needs at least 2")]
+    TooFewHypotheses {
+        /// How many were met.
+        hypotheses: usize,
+    },
+    /// A learner has not seen enough to answer.
+    #[error("{seen} time steps seen, but {needed} are needed")]
+    NotReady {
+        /// Steps seen.
+        seen: usize,
+        /// Steps needed.
+        needed: usize,
+    },
+    /// Agents without a single belief.
+    #[error("these agents never speak: {}; remove them", .agents.join(", "))]
+    NeverSpeaks {
+        /// Their names.
+        agents: Vec<String>,
+    },
+    /// The same agent speaks twice in one step.
+    #[error("agent {agent:?} has two beliefs at time {time}; keep one")]
+    DuplicateBelief {
+        /// The agent.
+        agent: String,
+        /// The time as given.
+        time: String,
+    },
+    /// A belief that is no probability distribution, or a log-ratio that is no number.
+    #[error("hypothesis {hypothesis:?}: {problem}")]
+    Belief {
+        /// The column.
+        hypothesis: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// Steps far apart: a gap would be filled with more silence than data.
+    #[error(
+        "times run from {first} to {last}, {steps} steps, but only {present} of them are present; times must be step numbers 0, 1, 2, … or RFC 3339 dates"
+    )]
+    Sparse {
+        /// First time.
+        first: i64,
+        /// Last time.
+        last: i64,
+        /// Steps in between.
+        steps: u64,
+        /// Distinct times present.
+        present: usize,
+    },
+    /// The learning rate is so large that the estimate left the range of numbers.
+    #[error(
+        "the estimate diverged at step {step}: learning rate {learning_rate:e} is beyond the stability bound {bound:e}"
+    )]
+    Diverged {
+        /// Step at which it was noticed.
+        step: usize,
+        /// Learning rate in use.
+        learning_rate: f64,
+        /// 2/((1−δ)²λ_max) on the data at hand.
+        bound: f64,
+    },
+    /// A graph that cannot carry a world.
+    #[error("{reason}")]
+    Graph {
+        /// Why, naming agents.
+        reason: String,
+    },
+    /// Something cannot be computed from this model.
+    #[error("{what} cannot be computed: {reason}")]
+    Undefined {
+        /// What was asked for.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Checks that a parameter holds, or says which one does not.
+pub(crate) fn require(
+    holds: bool,
+    name: &'static str,
+    value: impl std::fmt::Display,
+    range: &'static str,
+) -> Result<(), Error> {
+    if holds {
+        return Ok(());
+    }
+    Err(Error::Parameter { name, value: value.to_string(), range })
+}

@@ -1,0 +1,63 @@
+//! Headwater finds where opinions come from: from what a group of people say in public over time it works out who
+//! listens to whom, how strongly, how well informed each one is, and who therefore drives what the group believes.
+//!
+//! # A tour of the house
+//!
+//! Data enters by one door and moves one way; a room uses what earlier rooms made, never what later rooms make.
+//!
+//! | room | in | out |
+//! |---|---|---|
+//! | [`roster`] | names | agent and hypothesis names ↔ indices |
+//! | [`panel`] | rows or arrays of beliefs | T × N × H log-beliefs with mask and counts |
+//! | [`simulate`] | parameters | a world with a known answer, and what its agents say |
+//! | [`graph`] | edges | degrees, PageRank, supports, weights by rule |
+//! | [`combination`] | weights | A: products, Perron vector, components |
+//! | [`learn`] | a panel | a model |
+//! | [`model`] | what a learner found | A, L̂, δ and how far to trust them |
+//! | [`confidence`] | forecasts and the panel | skill |
+//! | [`influence`](mod@influence) | a model | centrality × informativeness, attribution, paths, what-if |
+//! | [`compare`](mod@compare) | a model and a truth | how far apart they are |
+//!
+//! # Equations
+//!
+//! | equation | where |
+//! |---|---|
+//! | Λ_i = (1−δ)AᵀΛ_{i−1} + δL_i (the world) | [`simulate::World`] |
+//! | A ← A + μ(1−δ) x(y − (1−δ)Aᵀx)ᵀ (Algorithm 1) | [`learn::gsl::Gsl`] |
+//! | (I + μ(1−δ)²G)R = Yᵀ − (1−δ)XᵀA (its block form) | [`learn::gsl::Gsl::advance`] |
+//! | Au = u (centrality) | [`Combination::centrality`] |
+//! | D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*] (informativeness) | [`influence()`] |
+//! | P = δ(I − (1−δ)Aᵀ)⁻¹ (attribution) | [`influence::Attribution`] |
+//! | Σ = (1−δ)²AᵀΣA + δ²R_L (spread of beliefs) | [`influence::error_probabilities`] |
+//!
+//! # Example
+//!
+//! ```
+//! use headwater::{influence, learn::gsl::{gsl, GslParams}, simulate::{simulate, WorldParams}};
+//! let world = WorldParams { agents: 10, steps: 3000, ..WorldParams::default() };
+//! let (panel, truth) = simulate(&world)?;
+//! let model = gsl(&panel, &GslParams::default())?;
+//! let learned = influence(&model)?;
+//! let best = learned.ranking()[0];
+//! assert!(learned.influence[best] > 0.0);
+//! # Ok::<(), headwater::Error>(())
+//! ```
+
+pub mod combination;
+pub mod compare;
+pub mod confidence;
+pub mod error;
+pub mod graph;
+pub mod influence;
+pub mod learn;
+pub mod model;
+pub mod panel;
+pub mod roster;
+pub mod simulate;
+
+pub use combination::Combination;
+pub use error::Error;
+pub use influence::{Influence, influence};
+pub use model::{Evidence, Model};
+pub use panel::Panel;
+pub use roster::Roster;

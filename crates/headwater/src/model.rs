@@ -1,0 +1,384 @@
+//! The model: what was learned, how, and what is known about how well.
+//!
+//! In: the parts a learner found. Out: a [`Model`] with everything the influence room needs and nothing it could
+//! compute itself.
+
+use crate::{Combination, Error, Panel, Roster};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Mean log-likelihood ratios L̄, N × H: `L̄[k, j] = D_k(θ*‖θ_j) − D_k(θ*‖θ_0)`.
+///
+/// ```
+/// let evidence = headwater::Evidence::from_rows(vec![0.1, 0.2, -0.3, 0.4], 2, 2).unwrap();
+/// assert_eq!(evidence.of(1, 0), 0.0); // the reference against itself
+/// assert_eq!(evidence.of(1, 2), 0.4);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    agents: usize,
+    ratios: usize,
+    /// Agent by agent.
+    rows: Vec<f64>,
+}
+
+impl Evidence {
+    /// From N·H numbers, agent by agent.
+    pub fn from_rows(rows: Vec<f64>, agents: usize, ratios: usize) -> Result<Self, Error> {
+        if rows.len() != agents * ratios {
+            return Err(Error::Shape {
+                what: "evidence",
+                met: format!("{} numbers", rows.len()),
+                wanted: format!("{agents}×{ratios}"),
+            });
+        }
+        if let Some(bad) = rows.iter().find(|value| !value.is_finite()) {
+            return Err(Error::Undefined { what: "evidence", reason: format!("it holds {bad}") });
+        }
+        Ok(Evidence { agents, ratios, rows })
+    }
+
+    /// From an N × H matrix.
+    pub fn from_matrix(matrix: MatRef<'_, f64>) -> Result<Self, Error> {
+        let (agents, ratios) = (matrix.nrows(), matrix.ncols());
+        let rows = (0..agents * ratios).map(|cell| matrix[(cell / ratios, cell % ratios)]).collect();
+        Evidence::from_rows(rows, agents, ratios)
+    }
+
+    /// N.
+    pub fn agents(&self) -> usize {
+        self.agents
+    }
+
+    /// H.
+    pub fn ratios(&self) -> usize {
+        self.ratios
+    }
+
+    /// The H ratios of one agent.
+    pub fn agent(&self, agent: usize) -> &[f64] {
+        &self.rows[agent * self.ratios..(agent + 1) * self.ratios]
+    }
+
+    /// Evidence of one agent against a hypothesis relative to the reference; zero for the reference itself.
+    pub fn of(&self, agent: usize, hypothesis: usize) -> f64 {
+        if hypothesis == 0 { 0.0 } else { self.agent(agent)[hypothesis - 1] }
+    }
+
+    /// One ratio of all agents.
+    pub fn ratio(&self, ratio: usize) -> Vec<f64> {
+        (0..self.agents).map(|agent| self.agent(agent)[ratio]).collect()
+    }
+}
+
+/// Covariance of the private log-likelihood ratios of each agent: N blocks of H × H.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Innovation {
+    ratios: usize,
+    cells: Vec<f64>,
+}
+
+impl Innovation {
+    /// From N·H·H numbers, agent by agent.
+    pub fn from_cells(cells: Vec<f64>, agents: usize, ratios: usize) -> Result<Self, Error> {
+        if cells.len() != agents * ratios * ratios || cells.iter().any(|value| !value.is_finite()) {
+            return Err(Error::Shape {
+                what: "innovation",
+                met: format!("{} numbers, or some not finite", cells.len()),
+                wanted: format!("{agents}×{ratios}×{ratios} finite numbers"),
+            });
+        }
+        Ok(Innovation { ratios, cells })
+    }
+
+    /// The H × H block of one agent, row by row.
+    pub fn agent(&self, agent: usize) -> &[f64] {
+        let size = self.ratios * self.ratios;
+        &self.cells[agent * size..(agent + 1) * size]
+    }
+
+    /// All numbers, agent by agent.
+    pub fn cells(&self) -> &[f64] {
+        &self.cells
+    }
+}
+
+/// How a model was learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Method {
+    /// The paper's stochastic gradient.
+    Gsl,
+    /// Not learned: a simulated truth or a model made by hand.
+    Given,
+}
+
+impl Method {
+    /// The name used in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Gsl => "gsl",
+            Method::Given => "given",
+        }
+    }
+}
+
+/// The hypothesis the network settles on, and how many agents share it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verdict {
+    /// Index of θ*.
+    pub hypothesis: usize,
+    /// Share of the agents that believe it.
+    pub agreement: f64,
+}
+
+/// A private observation model, where known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Likelihood {
+    /// A finite alphabet: probability of each symbol under each hypothesis, symbols × hypotheses.
+    Discrete {
+        /// One row per symbol.
+        probabilities: Vec<Vec<f64>>,
+    },
+    /// Gaussian observations of unit variance: mean under each hypothesis, dimension × hypotheses.
+    Gaussian {
+        /// One row per dimension.
+        means: Vec<Vec<f64>>,
+    },
+}
+
+/// How well a column of A is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Cannot be a coincidence.
+    Certified,
+    /// Exactly identified by noise-free contrasts.
+    Identified,
+    /// Estimated with statistical error.
+    Statistical,
+}
+
+/// What is known about one listener's column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Name of the listener.
+    pub agent: String,
+    /// How well its weights are known.
+    pub status: Status,
+    /// Numerical rank of its residual covariance.
+    pub rank: usize,
+}
+
+/// Squared one-step forecast errors on steps the learner had not seen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Skill {
+    /// 1 − (model's error)/(error of "nobody changes their mind").
+    pub against_persistence: f64,
+    /// 1 − (model's error)/(error of each agent's own AR(1)).
+    pub against_own_past: f64,
+    /// Number of forecast steps.
+    pub steps: usize,
+}
+
+/// What a reader should know before trusting a model.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Diagnostics {
+    /// Per listener.
+    #[serde(default)]
+    pub columns: Vec<Column>,
+    /// Largest minus smallest column sum before any normalisation.
+    #[serde(default)]
+    pub column_sum_spread: Option<f64>,
+    /// Forecast skill, where measured.
+    #[serde(default)]
+    pub skill: Option<Skill>,
+    /// Time steps the evidence is a mean of.
+    #[serde(default)]
+    pub evidence_steps: Option<usize>,
+    /// Time steps learned from, over all passes.
+    #[serde(default)]
+    pub steps: Option<usize>,
+    /// In words, with numbers.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// A learned, simulated or given network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Names.
+    pub roster: Roster,
+    /// A as learned.
+    pub combination: Combination,
+    /// L̄ or its estimate.
+    pub evidence: Evidence,
+    /// δ.
+    pub adaptation: f64,
+    /// How it was learned.
+    pub method: Method,
+    /// θ*, where the beliefs were at hand.
+    pub truth: Option<Verdict>,
+    /// Covariance of the private log-likelihood ratios.
+    pub innovation: Option<Innovation>,
+    /// Private observation models, one per agent.
+    pub likelihoods: Option<Vec<Likelihood>>,
+    /// What to know before trusting it.
+    pub diagnostics: Diagnostics,
+}
+
+/// Checks δ; every room that takes one calls this.
+pub fn check_adaptation(adaptation: f64) -> Result<(), Error> {
+    crate::error::require(
+        adaptation > 0.0 && adaptation < 1.0,
+        "adaptation",
+        adaptation,
+        "a number above 0 and below 1",
+    )
+}
+
+/// Agents handled by one task; fixed, so that the thread count changes no bit.
+const AGENTS_PER_TASK: usize = 128;
+
+/// Steps handled at a time.
+const STEPS_PER_BLOCK: usize = 64;
+
+/// Covariance of `(Λ_i − (1−δ)AᵀΛ_{i−1})/δ` per agent over a complete panel, as matrix products.
+pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> Result<Innovation, Error> {
+    let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
+    if steps < 3 {
+        return Err(Error::NotReady { seen: steps, needed: 3 });
+    }
+    let columns = combination.to_columns();
+    let keep = 1.0 - adaptation;
+    let size = ratios * ratios;
+    let mut cells = vec![0.0; agents * size];
+    let tasks = cells.par_chunks_mut(AGENTS_PER_TASK * size).enumerate();
+    tasks.for_each(|(task, cells)| {
+        let first = task * AGENTS_PER_TASK;
+        let count = cells.len() / size;
+        let listened =
+            MatRef::from_column_major_slice(&columns[first * agents..(first + count) * agents], agents, count);
+        let mut sums = vec![0.0; count * ratios];
+        // Shifting by the first residual keeps the sums of squares small beside a large mean.
+        let mut shift = vec![0.0; count * ratios];
+        let mut heard = vec![0.0; count * STEPS_PER_BLOCK * ratios];
+        let mut residual = vec![0.0; ratios];
+        for start in (1..steps).step_by(STEPS_PER_BLOCK) {
+            let end = (start + STEPS_PER_BLOCK).min(steps);
+            let width = (end - start) * ratios;
+            let mut out = MatMut::from_column_major_slice_mut(&mut heard[..count * width], count, width);
+            let before = panel.block(start - 1..end - 1);
+            matmul(out.as_mut(), Accum::Replace, listened.transpose(), before, keep, Par::Seq);
+            let now = panel.block(start..end);
+            for step in 0..end - start {
+                for agent in 0..count {
+                    for ratio in 0..ratios {
+                        let column = step * ratios + ratio;
+                        residual[ratio] = now[(first + agent, column)] - out[(agent, column)];
+                    }
+                    if start == 1 && step == 0 {
+                        shift[agent * ratios..(agent + 1) * ratios].copy_from_slice(&residual);
+                    }
+                    for ratio in 0..ratios {
+                        residual[ratio] -= shift[agent * ratios + ratio];
+                        sums[agent * ratios + ratio] += residual[ratio];
+                    }
+                    for row in 0..ratios {
+                        for column in 0..ratios {
+                            cells[agent * size + row * ratios + column] += residual[row] * residual[column];
+                        }
+                    }
+                }
+            }
+        }
+        let observations = (steps - 1) as f64;
+        for agent in 0..count {
+            for row in 0..ratios {
+                for column in 0..ratios {
+                    let product = sums[agent * ratios + row] * sums[agent * ratios + column] / observations;
+                    let cell = &mut cells[agent * size + row * ratios + column];
+                    *cell = (*cell - product) / (observations - 1.0) / (adaptation * adaptation);
+                }
+            }
+        }
+    });
+    Innovation::from_cells(cells, agents, ratios)
+}
+
+/// The hypothesis the network settles on: the largest log belief averaged over agents and the last min(T, 3/δ) steps,
+/// with the share of agents whose own average agrees. Note P8.
+pub fn settled(panel: &Panel, adaptation: f64) -> Verdict {
+    let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
+    let span = ((3.0 / adaptation).ceil() as usize).clamp(1, steps);
+    let mut sums = vec![0.0; agents * ratios];
+    let mut spoken = vec![0usize; agents];
+    for step in steps - span..steps {
+        let frame = panel.frame(step);
+        for agent in (0..agents).filter(|&agent| panel.posts(step, agent) > 0) {
+            spoken[agent] += 1;
+            for ratio in 0..ratios {
+                sums[agent * ratios + ratio] += frame[(agent, ratio)];
+            }
+        }
+    }
+    let mut network = vec![0.0; ratios];
+    let mut opinions = Vec::with_capacity(agents);
+    for agent in (0..agents).filter(|&agent| spoken[agent] > 0) {
+        let mean: Vec<f64> =
+            sums[agent * ratios..(agent + 1) * ratios].iter().map(|sum| sum / spoken[agent] as f64).collect();
+        network.iter_mut().zip(&mean).for_each(|(network, mean)| *network += mean);
+        opinions.push(likeliest(&mean));
+    }
+    let hypothesis = likeliest(&network);
+    let agreeing = opinions.iter().filter(|&&opinion| opinion == hypothesis).count();
+    Verdict { hypothesis, agreement: agreeing as f64 / opinions.len().max(1) as f64 }
+}
+
+/// The hypothesis with the largest belief: a log-ratio is log ψ(θ_0)/ψ(θ_j), so the smallest one, or the reference
+/// when none is negative.
+pub fn likeliest(log_ratios: &[f64]) -> usize {
+    let mut best = (0, 0.0);
+    for (ratio, &value) in log_ratios.iter().enumerate() {
+        if value < best.1 {
+            best = (ratio + 1, value);
+        }
+    }
+    best.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_network_settles_on_the_largest_mean_belief() {
+        let roster = Roster::numbered(3, 3).unwrap();
+        // Frames in column order: ratio 1 of three agents, then ratio 2.
+        let frame = [-1.0, -1.0, 0.5, 2.0, 2.0, 0.1];
+        let panel = Panel::complete(roster, frame.repeat(4)).unwrap();
+        let verdict = settled(&panel, 0.5);
+        assert_eq!(verdict.hypothesis, 1);
+        assert!((verdict.agreement - 2.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn innovation_is_the_covariance_of_the_residuals() {
+        // A = I and δ = 1/2: the residual over δ is 2Λ_i − Λ_{i−1}.
+        let roster = Roster::numbered(2, 2).unwrap();
+        let series = [1e6 + 1.0, 0.0, 1e6 + 2.0, 1.0, 1e6 + 4.0, 3.0, 1e6 + 3.0, 3.0];
+        let panel = Panel::complete(roster, series.to_vec()).unwrap();
+        let identity = Combination::from_columns(vec![1.0, 0.0, 0.0, 1.0], 2).unwrap();
+        let met = innovation(&panel, &identity, 0.5).unwrap();
+        let residuals = [[3.0, 6.0, 2.0], [2.0, 5.0, 3.0]];
+        for (agent, residuals) in residuals.iter().enumerate() {
+            let mean = residuals.iter().sum::<f64>() / 3.0;
+            let wanted = residuals.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 2.0;
+            assert!((met.agent(agent)[0] - wanted).abs() < 1e-8 * wanted, "{} {wanted}", met.agent(agent)[0]);
+        }
+    }
+}

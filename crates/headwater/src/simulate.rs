@@ -1,0 +1,902 @@
+//! The garden: worlds of agents with known answers.
+//!
+//! In: [`WorldParams`] and perhaps a graph. Out: a [`World`] that yields one frame after another, and its truth as a
+//! [`Model`]. The recursion is the paper's: adapt ψ ∝ L^δ μ^{1−δ}, combine μ ∝ Π ψ^a; [`World::next_frame`] runs it in
+//! log-ratios, Λ_i = (1−δ)AᵀΛ_{i−1} + δL_i, [`World::next_beliefs`] in belief space, and a test holds them together.
+//!
+//! Each purpose draws from its own stream of one seeded generator, so that, say, more silence changes no observation.
+
+use crate::error::require;
+use crate::graph::{Disconnected, Graph, Rule};
+use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Verdict};
+use crate::panel::Times;
+use crate::{Combination, Error, Evidence, Model, Panel, Roster};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+
+/// How many graphs are drawn before we give up on strong connection.
+const DRAWS: usize = 10_000;
+
+/// Bounds on probabilities of the appendix's generator. Note P3.
+const SMALLEST_LIKELIHOOD: f64 = 0.02;
+
+/// Shape of a random network. All are undirected; every agent also hears itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Network {
+    /// Each pair with the same probability.
+    Er,
+    /// Agent 0 with everyone.
+    Star,
+    /// Newcomers attach to two others in proportion to their links.
+    Preferential,
+    /// Groups of consecutive agents; pairs of different groups are ten times less likely.
+    Blocks {
+        /// Number of groups.
+        groups: usize,
+    },
+}
+
+/// How private observations depend on the hypothesis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Likelihoods {
+    /// A coin per agent, by the generator of the paper's appendix.
+    Appendix,
+    /// A coin per agent, by the formula of the authors' released simulations. Note P4.
+    Released,
+    /// Gaussian observations of unit variance and this dimension, means drawn per hypothesis.
+    Gaussian {
+        /// Dimension.
+        dimension: usize,
+    },
+}
+
+/// What changes while a world runs. Steps count written frames; the frame of that number is the first changed one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Change {
+    /// Every so many steps each off-diagonal entry of the adjacency matrix flips with this probability.
+    Topology {
+        /// Period.
+        every: usize,
+        /// Probability.
+        probability: f64,
+    },
+    /// The true state changes once, to this one or to another at random.
+    State {
+        /// When.
+        at: usize,
+        /// To which.
+        to: Option<usize>,
+    },
+    /// Once, other agents become the influential ones and all private likelihoods are drawn anew.
+    Likelihoods {
+        /// When.
+        at: usize,
+    },
+}
+
+/// Parameters of a [`World`].
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `agents` | 20 | N | ≥ 2 |
+/// | `network` | er | shape of the support | |
+/// | `edge_probability` | 0.2 | of `er` and inside `blocks` | (0, 1] |
+/// | `rule` | uniform | how listeners divide attention | |
+/// | `hypotheses` | 5 | size of Θ | ≥ 2 |
+/// | `likelihoods` | appendix | private observations | |
+/// | `influential` | 3 | agents 0…k−1 are well informed | ≤ N |
+/// | `influential_scale` | 0.5 | σ² or v of the influential | > 0 |
+/// | `other_scale` | 0.05 | σ² or v of the rest | > 0 |
+/// | `truth` | 0 | index of θ* | < hypotheses |
+/// | `adaptation` | 0.05 | δ | (0, 1) |
+/// | `steps` | 1000 | frames written | ≥ 1 |
+/// | `burn_in` | 500 | frames before, from uniform beliefs | |
+/// | `silence` | 0 | probability that a cell is silent | [0, 1) |
+/// | `allow_reducible` | false | accept a given graph that is not strongly connected | |
+/// | `seed` | 21 | of everything drawn | |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the table above says it once")]
+pub struct WorldParams {
+    pub agents: usize,
+    pub network: Network,
+    pub edge_probability: f64,
+    pub rule: Rule,
+    pub hypotheses: usize,
+    pub likelihoods: Likelihoods,
+    pub influential: usize,
+    pub influential_scale: f64,
+    pub other_scale: f64,
+    pub truth: usize,
+    pub adaptation: f64,
+    pub steps: usize,
+    pub burn_in: usize,
+    pub silence: f64,
+    pub allow_reducible: bool,
+    pub changes: Vec<Change>,
+    pub seed: u64,
+}
+
+impl Default for WorldParams {
+    fn default() -> Self {
+        WorldParams {
+            agents: 20,
+            network: Network::Er,
+            edge_probability: 0.2,
+            rule: Rule::Uniform,
+            hypotheses: 5,
+            likelihoods: Likelihoods::Appendix,
+            influential: 3,
+            influential_scale: 0.5,
+            other_scale: 0.05,
+            truth: 0,
+            adaptation: 0.05,
+            steps: 1000,
+            burn_in: 500,
+            silence: 0.0,
+            allow_reducible: false,
+            changes: Vec::new(),
+            seed: 21,
+        }
+    }
+}
+
+impl WorldParams {
+    fn check(&self) -> Result<(), Error> {
+        if self.agents < 2 {
+            return Err(Error::TooFewAgents { agents: self.agents });
+        }
+        if self.hypotheses < 2 {
+            return Err(Error::TooFewHypotheses { hypotheses: self.hypotheses });
+        }
+        model::check_adaptation(self.adaptation)?;
+        let edges = self.edge_probability;
+        require(edges > 0.0 && edges <= 1.0, "edge-probability", edges, "above 0 and at most 1")?;
+        require(self.influential <= self.agents, "influential", self.influential, "at most the number of agents")?;
+        require(self.truth < self.hypotheses, "truth", self.truth, "below the number of hypotheses")?;
+        require((0.0..1.0).contains(&self.silence), "silence", self.silence, "at least 0 and below 1")?;
+        require(self.steps >= 1, "steps", self.steps, "at least 1")?;
+        for (name, scale) in [("influential-scale", self.influential_scale), ("other-scale", self.other_scale)] {
+            require(scale > 0.0 && scale.is_finite(), name, scale, "a positive number")?;
+        }
+        if let Network::Blocks { groups } = self.network {
+            require(groups >= 1 && groups <= self.agents, "blocks", groups, "between 1 and the number of agents")?;
+        }
+        if let Likelihoods::Gaussian { dimension } = self.likelihoods {
+            require(dimension >= 1, "gaussian dimension", dimension, "at least 1")?;
+        }
+        for change in &self.changes {
+            match *change {
+                Change::Topology { every, probability } => {
+                    require(every >= 1, "topology period", every, "at least 1")?;
+                    require((0.0..=1.0).contains(&probability), "topology probability", probability, "in 0…1")?;
+                }
+                Change::State { to: Some(to), .. } => {
+                    require(to < self.hypotheses, "state", to, "below the number of hypotheses")?;
+                }
+                Change::State { .. } | Change::Likelihoods { .. } => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Streams of the one generator.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Graph = 1,
+    Weights,
+    Likelihoods,
+    Observations,
+    Silence,
+    Changes,
+}
+
+fn stream(seed: u64, purpose: Purpose) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(purpose as u64);
+    rng
+}
+
+/// What happened, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The first written frame of the new order.
+    pub step: usize,
+    /// "topology", "state" or "likelihoods".
+    pub kind: String,
+    /// Listeners whose weights changed, or the agents that are influential now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+    /// The new true state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<String>,
+}
+
+/// A running world.
+#[derive(Debug, Clone)]
+pub struct World {
+    params: WorldParams,
+    roster: Roster,
+    graph: Graph,
+    combination: Combination,
+    likelihoods: Vec<Likelihood>,
+    truth: usize,
+    /// Λ_i, N × H in column order.
+    log_ratios: Vec<f64>,
+    /// log ψ, agent by agent, for the belief-space form.
+    log_beliefs: Vec<f64>,
+    /// log L_k(ζ|θ) of the latest observations, agent by agent.
+    observed: Vec<f64>,
+    heard: Vec<f64>,
+    rng: Streams,
+    step: usize,
+    events: Vec<Event>,
+}
+
+#[derive(Debug, Clone)]
+struct Streams {
+    weights: ChaCha8Rng,
+    likelihoods: ChaCha8Rng,
+    observations: ChaCha8Rng,
+    silence: ChaCha8Rng,
+    changes: ChaCha8Rng,
+}
+
+impl World {
+    /// A world on a random network, after its burn-in.
+    pub fn new(params: WorldParams) -> Result<Self, Error> {
+        params.check()?;
+        let graph = draw_graph(&params)?;
+        let mut weights = stream(params.seed, Purpose::Weights);
+        let combination = graph.weigh(params.rule, &mut weights)?;
+        let roster = Roster::numbered(params.agents, params.hypotheses)?;
+        World::start(params, roster, graph, combination, weights)
+    }
+
+    /// A world on given edges (speaker, listener, weight). Weights are used as given when there are any, otherwise the
+    /// rule of the parameters applies; `agents` are the names, in order.
+    pub fn on_graph(
+        mut params: WorldParams,
+        agents: Vec<String>,
+        edges: &[(usize, usize, Option<f64>)],
+    ) -> Result<Self, Error> {
+        params.agents = agents.len();
+        params.check()?;
+        let hypotheses = (0..params.hypotheses).map(|hypothesis| format!("h{hypothesis}"));
+        let roster = Roster::new(agents, hypotheses)?;
+        let graph = Graph::new(params.agents, edges.iter().map(|&(speaker, listener, _)| (speaker, listener)))?;
+        if !params.allow_reducible {
+            graph.connected().map_err(|pair| disconnected(pair, &roster))?;
+        }
+        let mut weights = stream(params.seed, Purpose::Weights);
+        let given: Option<Vec<(usize, usize, f64)>> =
+            edges.iter().map(|&(speaker, listener, weight)| Some((speaker, listener, weight?))).collect();
+        let combination = match given {
+            Some(triplets) => check_weights(Combination::from_triplets(triplets, params.agents)?, &roster)?,
+            None => graph.weigh(params.rule, &mut weights)?,
+        };
+        World::start(params, roster, graph, combination, weights)
+    }
+
+    fn start(
+        params: WorldParams,
+        roster: Roster,
+        graph: Graph,
+        combination: Combination,
+        weights: ChaCha8Rng,
+    ) -> Result<Self, Error> {
+        let mut rng = Streams {
+            weights,
+            likelihoods: stream(params.seed, Purpose::Likelihoods),
+            observations: stream(params.seed, Purpose::Observations),
+            silence: stream(params.seed, Purpose::Silence),
+            changes: stream(params.seed, Purpose::Changes),
+        };
+        let influential: Vec<bool> = (0..params.agents).map(|agent| agent < params.influential).collect();
+        let likelihoods = draw_likelihoods(&params, &influential, &mut rng.likelihoods);
+        let (agents, hypotheses) = (params.agents, params.hypotheses);
+        let mut world = World {
+            truth: params.truth,
+            log_ratios: vec![0.0; agents * (hypotheses - 1)],
+            log_beliefs: vec![-(hypotheses as f64).ln(); agents * hypotheses],
+            observed: vec![0.0; agents * hypotheses],
+            heard: vec![0.0; agents],
+            params,
+            roster,
+            graph,
+            combination,
+            likelihoods,
+            rng,
+            step: 0,
+            events: Vec::new(),
+        };
+        for _ in 0..world.params.burn_in {
+            world.observe();
+            world.advance_ratios();
+        }
+        // The belief-space form goes on from the same state.
+        let mut probabilities = Vec::new();
+        for agent in 0..agents {
+            let ratios = world.log_ratios[agent..].iter().step_by(agents).copied();
+            crate::panel::probabilities(ratios, &mut probabilities);
+            for (hypothesis, probability) in probabilities.iter().enumerate() {
+                world.log_beliefs[agent * hypotheses + hypothesis] = probability.ln();
+            }
+        }
+        Ok(world)
+    }
+
+    /// Names.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// The parameters it runs with.
+    pub fn params(&self) -> &WorldParams {
+        &self.params
+    }
+
+    /// Λ of the next step, N × H in column order.
+    pub fn next_frame(&mut self) -> Result<&[f64], Error> {
+        self.change()?;
+        self.observe();
+        self.advance_ratios();
+        self.step += 1;
+        Ok(&self.log_ratios)
+    }
+
+    /// log ψ of the next step, agent by agent, by adapting and combining beliefs: the same world in the paper's words.
+    ///
+    /// Use one of the two on a world, not both.
+    pub fn next_beliefs(&mut self) -> Result<&[f64], Error> {
+        self.change()?;
+        self.observe();
+        let (agents, hypotheses) = (self.params.agents, self.params.hypotheses);
+        let adaptation = self.params.adaptation;
+        let mut next = vec![0.0; agents * hypotheses];
+        for (listener, next) in next.chunks_exact_mut(hypotheses).enumerate() {
+            // Combine: the private belief is the weighted geometric mean of what is heard.
+            for (speaker, weight) in self.combination.listener(listener) {
+                let public = &self.log_beliefs[speaker * hypotheses..(speaker + 1) * hypotheses];
+                next.iter_mut().zip(public).for_each(|(private, public)| *private += weight * public);
+            }
+            normalise(next);
+            // Adapt: the new observation enters with weight δ.
+            let observed = &self.observed[listener * hypotheses..(listener + 1) * hypotheses];
+            for (belief, observed) in next.iter_mut().zip(observed) {
+                *belief = (1.0 - adaptation) * *belief + adaptation * observed;
+            }
+            normalise(next);
+        }
+        self.log_beliefs = next;
+        self.step += 1;
+        Ok(&self.log_beliefs)
+    }
+
+    /// Which agents are silent at the latest step; draws anew at each call.
+    pub fn silent(&mut self) -> Vec<bool> {
+        let probability = self.params.silence;
+        (0..self.params.agents).map(|_| self.rng.silence.random::<f64>() < probability).collect()
+    }
+
+    /// The truth as of now: the model that an ideal learner would find.
+    pub fn truth(&self) -> Model {
+        let (agents, ratios) = (self.params.agents, self.params.hypotheses - 1);
+        let mut evidence = Vec::with_capacity(agents * ratios);
+        let mut innovation = Vec::with_capacity(agents * ratios * ratios);
+        for likelihood in &self.likelihoods {
+            let (mean, covariance) = moments(likelihood, self.truth);
+            evidence.extend(mean);
+            innovation.extend(covariance);
+        }
+        Model {
+            roster: self.roster.clone(),
+            combination: self.combination.clone(),
+            evidence: Evidence::from_rows(evidence, agents, ratios).expect("likelihoods are bounded"),
+            adaptation: self.params.adaptation,
+            method: Method::Given,
+            truth: Some(Verdict { hypothesis: self.truth, agreement: 1.0 }),
+            innovation: Some(Innovation::from_cells(innovation, agents, ratios).expect("likelihoods are bounded")),
+            likelihoods: Some(self.likelihoods.clone()),
+            diagnostics: Diagnostics::default(),
+        }
+    }
+
+    /// What has changed so far.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    fn advance_ratios(&mut self) {
+        let (agents, hypotheses) = (self.params.agents, self.params.hypotheses);
+        let adaptation = self.params.adaptation;
+        for ratio in 0..hypotheses - 1 {
+            let column = &mut self.log_ratios[ratio * agents..(ratio + 1) * agents];
+            self.combination.hear_into(column, &mut self.heard);
+            for (agent, value) in column.iter_mut().enumerate() {
+                let evidence = self.observed[agent * hypotheses] - self.observed[agent * hypotheses + ratio + 1];
+                *value = (1.0 - adaptation) * self.heard[agent] + adaptation * evidence;
+            }
+        }
+    }
+
+    fn observe(&mut self) {
+        let hypotheses = self.params.hypotheses;
+        let rng = &mut self.rng.observations;
+        for (likelihood, out) in self.likelihoods.iter().zip(self.observed.chunks_exact_mut(hypotheses)) {
+            match likelihood {
+                Likelihood::Discrete { probabilities } => {
+                    let mut left: f64 = rng.random();
+                    let mut symbol = 0;
+                    while symbol + 1 < probabilities.len() && left >= probabilities[symbol][self.truth] {
+                        left -= probabilities[symbol][self.truth];
+                        symbol += 1;
+                    }
+                    out.iter_mut().zip(&probabilities[symbol]).for_each(|(out, p)| *out = p.ln());
+                }
+                Likelihood::Gaussian { means } => {
+                    out.fill(0.0);
+                    for row in means {
+                        let noise: f64 = StandardNormal.sample(rng);
+                        let observation = row[self.truth] + noise;
+                        out.iter_mut().zip(row).for_each(|(out, mean)| *out -= 0.5 * (observation - mean).powi(2));
+                    }
+                }
+            }
+        }
+    }
+
+    fn change(&mut self) -> Result<(), Error> {
+        for index in 0..self.params.changes.len() {
+            match self.params.changes[index] {
+                Change::Topology { every, probability } if self.step > 0 && self.step.is_multiple_of(every) => {
+                    self.rewire(probability)?;
+                }
+                Change::State { at, to } if at == self.step => {
+                    self.truth = to.unwrap_or_else(|| {
+                        let other = self.rng.changes.random_range(0..self.params.hypotheses - 1);
+                        other + usize::from(other >= self.truth)
+                    });
+                    let truth = self.roster.hypotheses()[self.truth].clone();
+                    self.event("state", Vec::new(), Some(truth));
+                }
+                Change::Likelihoods { at } if at == self.step => {
+                    let mut order: Vec<usize> = (0..self.params.agents).collect();
+                    order.shuffle(&mut self.rng.changes);
+                    let mut influential = vec![false; self.params.agents];
+                    order[..self.params.influential].iter().for_each(|&agent| influential[agent] = true);
+                    self.likelihoods = draw_likelihoods(&self.params, &influential, &mut self.rng.likelihoods);
+                    let agents = (0..self.params.agents).filter(|&agent| influential[agent]).collect();
+                    self.event("likelihoods", agents, None);
+                }
+                Change::Topology { .. } | Change::State { .. } | Change::Likelihoods { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn rewire(&mut self, probability: f64) -> Result<(), Error> {
+        let agents = self.params.agents;
+        let symmetric = self.params.rule == Rule::Metropolis;
+        for _ in 0..DRAWS {
+            let mut linked = vec![false; agents * agents];
+            self.graph.edges().for_each(|(speaker, listener)| linked[listener * agents + speaker] = true);
+            for listener in 0..agents {
+                for speaker in (0..agents).filter(|&speaker| speaker != listener) {
+                    if symmetric && speaker > listener {
+                        continue;
+                    }
+                    if self.rng.changes.random::<f64>() < probability {
+                        linked[listener * agents + speaker] ^= true;
+                        if symmetric {
+                            linked[speaker * agents + listener] = linked[listener * agents + speaker];
+                        }
+                    }
+                }
+            }
+            let cells = linked.iter().enumerate().filter(|(_, linked)| **linked);
+            let graph = Graph::new(agents, cells.map(|(cell, _)| (cell % agents, cell / agents)))?;
+            if graph.connected().is_err() && !self.params.allow_reducible {
+                continue;
+            }
+            let changed: Vec<usize> =
+                (0..agents).filter(|&agent| graph.speakers()[agent] != self.graph.speakers()[agent]).collect();
+            if !changed.is_empty() {
+                self.combination = graph.weigh(self.params.rule, &mut self.rng.weights)?;
+                self.graph = graph;
+            }
+            self.event("topology", changed, None);
+            return Ok(());
+        }
+        Err(Error::Graph {
+            reason: format!(
+                "flipping edges with probability {probability} left no strongly connected network in {DRAWS} draws; lower the probability"
+            ),
+        })
+    }
+
+    fn event(&mut self, kind: &str, agents: Vec<usize>, truth: Option<String>) {
+        let agents = self.roster.names(&agents);
+        self.events.push(Event { step: self.step, kind: kind.to_owned(), agents, truth });
+    }
+}
+
+/// Runs a world to its end: what its agents said, and the truth at the end.
+///
+/// ```
+/// use headwater::simulate::{simulate, WorldParams};
+/// let (panel, truth) = simulate(&WorldParams { steps: 50, ..WorldParams::default() }).unwrap();
+/// assert_eq!((panel.steps(), panel.agents(), panel.ratios()), (50, 20, 4));
+/// assert!(truth.combination.column_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-12));
+/// ```
+pub fn simulate(params: &WorldParams) -> Result<(Panel, Model), Error> {
+    let mut world = World::new(params.clone())?;
+    let panel = run(&mut world)?;
+    Ok((panel, world.truth()))
+}
+
+/// Collects the remaining steps of a world into a panel.
+pub fn run(world: &mut World) -> Result<Panel, Error> {
+    let steps = world.params.steps - world.step.min(world.params.steps);
+    let mut cells = Vec::with_capacity(steps * world.log_ratios.len());
+    let mut posts = Vec::new();
+    for _ in 0..steps {
+        cells.extend_from_slice(world.next_frame()?);
+        if world.params.silence > 0.0 {
+            posts.extend(world.silent().into_iter().map(|silent| u32::from(!silent)));
+        }
+    }
+    let posts = (!posts.is_empty()).then_some(posts);
+    Panel::new(world.roster.clone(), Times::Steps((0..steps as i64).collect()), cells, posts)
+}
+
+fn disconnected(pair: Disconnected, roster: &Roster) -> Error {
+    let name = |agent: usize| &roster.agents()[agent];
+    Error::Graph {
+        reason: format!(
+            "the network is not strongly connected: nothing {:?} says can reach {:?}; add edges, or allow a reducible network",
+            name(pair.speaker),
+            name(pair.listener)
+        ),
+    }
+}
+
+fn check_weights(combination: Combination, roster: &Roster) -> Result<Combination, Error> {
+    let negative = combination.edges().find(|&(_, _, weight)| weight < 0.0);
+    if let Some((speaker, listener, weight)) = negative {
+        let names = roster.names(&[speaker, listener]);
+        return Err(Error::Graph {
+            reason: format!("the weight of {} for {} is {weight}; weights must not be negative", names[0], names[1]),
+        });
+    }
+    for (listener, sum) in combination.column_sums().iter().enumerate() {
+        if (sum - 1.0).abs() > 1e-6 {
+            return Err(Error::Graph {
+                reason: format!(
+                    "the weights agent {:?} gives (its own included) sum to {sum}, but must sum to 1",
+                    roster.agents()[listener]
+                ),
+            });
+        }
+    }
+    Ok(combination)
+}
+
+fn draw_graph(params: &WorldParams) -> Result<Graph, Error> {
+    let mut rng = stream(params.seed, Purpose::Graph);
+    let agents = params.agents;
+    for _ in 0..DRAWS {
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        match params.network {
+            Network::Er => pairs.extend(draw_pairs(agents, &mut rng, |_, _| params.edge_probability)),
+            Network::Star => pairs.extend((1..agents).map(|agent| (0, agent))),
+            Network::Preferential => {
+                // Each link enters both ends, so a uniform draw from the ends is a draw by degree.
+                let mut ends = vec![0, 1];
+                pairs.push((0, 1));
+                for agent in 2..agents {
+                    let mut chosen: Vec<usize> = Vec::new();
+                    while chosen.len() < 2 {
+                        let other = ends[rng.random_range(0..ends.len())];
+                        if !chosen.contains(&other) {
+                            chosen.push(other);
+                        }
+                    }
+                    for other in chosen {
+                        pairs.push((other, agent));
+                        ends.extend([other, agent]);
+                    }
+                }
+            }
+            Network::Blocks { groups } => {
+                let group = |agent: usize| agent * groups / agents;
+                let probability =
+                    |a: usize, b: usize| params.edge_probability * if group(a) == group(b) { 1.0 } else { 0.1 };
+                pairs.extend(draw_pairs(agents, &mut rng, probability));
+            }
+        }
+        let both = pairs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]);
+        let graph = Graph::new(agents, both)?;
+        if graph.connected().is_ok() {
+            return Ok(graph);
+        }
+    }
+    Err(Error::Graph {
+        reason: format!(
+            "no strongly connected network in {DRAWS} draws with {agents} agents and edge probability {}; it needs about {:.3}",
+            params.edge_probability,
+            (agents as f64).ln() / agents as f64
+        ),
+    })
+}
+
+fn draw_pairs(agents: usize, rng: &mut ChaCha8Rng, probability: impl Fn(usize, usize) -> f64) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for a in 0..agents {
+        for b in a + 1..agents {
+            if rng.random::<f64>() < probability(a, b) {
+                pairs.push((a, b));
+            }
+        }
+    }
+    pairs
+}
+
+fn draw_likelihoods(params: &WorldParams, influential: &[bool], rng: &mut ChaCha8Rng) -> Vec<Likelihood> {
+    let scale = |agent: usize| if influential[agent] { params.influential_scale } else { params.other_scale };
+    let coin = |heads: Vec<f64>| {
+        let tails = heads.iter().map(|p| 1.0 - p).collect();
+        Likelihood::Discrete { probabilities: vec![heads, tails] }
+    };
+    (0..params.agents)
+        .map(|agent| match params.likelihoods {
+            Likelihoods::Appendix => {
+                let draw = |hypothesis| if hypothesis == 0 { 0.3 } else { appendix(scale(agent), rng) };
+                coin((0..params.hypotheses).map(draw).collect())
+            }
+            Likelihoods::Released => {
+                let v = scale(agent);
+                coin((0..params.hypotheses).map(|s| (0.3 + v * s as f64) / (1.0 + v * s as f64)).collect())
+            }
+            Likelihoods::Gaussian { dimension } => {
+                let mut row = || -> Vec<f64> {
+                    let draw = |_| -> f64 { scale(agent) * Distribution::<f64>::sample(&StandardNormal, rng) };
+                    (0..params.hypotheses).map(draw).collect()
+                };
+                Likelihood::Gaussian { means: (0..dimension).map(|_| row()).collect() }
+            }
+        })
+        .collect()
+}
+
+/// One probability of the appendix's generator, redrawn until it is one. Note P3.
+fn appendix(scale: f64, rng: &mut ChaCha8Rng) -> f64 {
+    loop {
+        let [heads, tails]: [f64; 2] = [0.3, 0.7].map(|base| {
+            let noise: f64 = StandardNormal.sample(rng);
+            base + scale * noise
+        });
+        let p = heads / (heads + tails);
+        if heads > 0.0 && tails > 0.0 && (SMALLEST_LIKELIHOOD..=1.0 - SMALLEST_LIKELIHOOD).contains(&p) {
+            return p;
+        }
+    }
+}
+
+/// Mean (H) and covariance (H × H) of log L(ζ|θ_0)/L(ζ|θ_j) under the true state.
+fn moments(likelihood: &Likelihood, truth: usize) -> (Vec<f64>, Vec<f64>) {
+    match likelihood {
+        Likelihood::Discrete { probabilities } => {
+            let ratios = probabilities[0].len() - 1;
+            let ratio = |row: &[f64], ratio: usize| (row[0] / row[ratio + 1]).ln();
+            let expect = |value: &dyn Fn(&[f64]) -> f64| -> f64 {
+                probabilities.iter().map(|row| row[truth] * value(row)).sum()
+            };
+            let mean: Vec<f64> = (0..ratios).map(|j| expect(&|row| ratio(row, j))).collect();
+            let covariance = (0..ratios * ratios)
+                .map(|cell| {
+                    let (j, l) = (cell / ratios, cell % ratios);
+                    expect(&|row| (ratio(row, j) - mean[j]) * (ratio(row, l) - mean[l]))
+                })
+                .collect();
+            (mean, covariance)
+        }
+        Likelihood::Gaussian { means } => {
+            let ratios = means[0].len() - 1;
+            // D(θ*‖θ) = ½‖m* − m_θ‖², and the ratio is linear in ζ with slope m_0 − m_j.
+            let divergence = |hypothesis: usize| -> f64 {
+                means.iter().map(|row| 0.5 * (row[truth] - row[hypothesis]).powi(2)).sum()
+            };
+            let mean = (0..ratios).map(|j| divergence(j + 1) - divergence(0)).collect();
+            let slope = |row: &Vec<f64>, j: usize| row[0] - row[j + 1];
+            let covariance = (0..ratios * ratios)
+                .map(|cell| means.iter().map(|row| slope(row, cell / ratios) * slope(row, cell % ratios)).sum())
+                .collect();
+            (mean, covariance)
+        }
+    }
+}
+
+/// Log-probabilities that sum to one.
+fn normalise(log: &mut [f64]) {
+    let highest = log.iter().copied().fold(f64::MIN, f64::max);
+    let sum: f64 = log.iter().map(|value| (value - highest).exp()).sum();
+    log.iter_mut().for_each(|value| *value -= highest + sum.ln());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> WorldParams {
+        WorldParams { agents: 8, edge_probability: 0.4, steps: 200, burn_in: 100, ..WorldParams::default() }
+    }
+
+    #[test]
+    fn both_forms_of_the_recursion_agree() {
+        for likelihoods in [Likelihoods::Appendix, Likelihoods::Released, Likelihoods::Gaussian { dimension: 3 }] {
+            let params = WorldParams { likelihoods, ..small() };
+            let mut ratios = World::new(params.clone()).unwrap();
+            let mut beliefs = World::new(params).unwrap();
+            for _ in 0..200 {
+                let frame = ratios.next_frame().unwrap();
+                let log = beliefs.next_beliefs().unwrap();
+                for agent in 0..8 {
+                    for ratio in 0..4 {
+                        let met = log[agent * 5] - log[agent * 5 + ratio + 1];
+                        assert!((met - frame[ratio * 8 + agent]).abs() < 1e-12);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_step_by_hand() {
+        let params = WorldParams { burn_in: 0, hypotheses: 2, adaptation: 0.25, ..small() };
+        let mut world = World::new(params).unwrap();
+        let start = vec![1.0; 8];
+        world.log_ratios.copy_from_slice(&start);
+        let frame = world.next_frame().unwrap().to_vec();
+        for agent in 0..8 {
+            let Likelihood::Discrete { probabilities } = &world.likelihoods[agent] else { panic!("a coin") };
+            let possible = probabilities.iter().map(|row| 0.75 + 0.25 * (row[0] / row[1]).ln());
+            assert!(possible.into_iter().any(|value| (frame[agent] - value).abs() < 1e-14));
+        }
+    }
+
+    #[test]
+    fn released_likelihoods_are_the_authors() {
+        let params = WorldParams { likelihoods: Likelihoods::Released, ..small() };
+        let world = World::new(params).unwrap();
+        let Likelihood::Discrete { probabilities } = &world.likelihoods[0] else { panic!("a coin") };
+        assert_eq!(probabilities[0], [0.3, 0.8 / 1.5, 1.3 / 2.0, 1.8 / 2.5, 2.3 / 3.0]);
+        let Likelihood::Discrete { probabilities } = &world.likelihoods[3] else { panic!("a coin") };
+        assert_eq!(probabilities[0][1], 0.35 / 1.05);
+    }
+
+    #[test]
+    fn appendix_probabilities_stay_inside() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for _ in 0..20_000 {
+            let p = appendix(0.5, &mut rng);
+            assert!((0.02..=0.98).contains(&p));
+        }
+    }
+
+    #[test]
+    fn evidence_is_a_difference_of_divergences() {
+        for likelihoods in [Likelihoods::Appendix, Likelihoods::Gaussian { dimension: 2 }] {
+            let params = WorldParams { likelihoods, truth: 2, ..small() };
+            let mut world = World::new(params).unwrap();
+            let truth = world.truth();
+            // An independent check: the mean over many draws, within five standard errors.
+            let draws = 40_000;
+            let mut sums = vec![0.0; 8 * 4];
+            for _ in 0..draws {
+                world.observe();
+                for agent in 0..8 {
+                    for ratio in 0..4 {
+                        sums[agent * 4 + ratio] += world.observed[agent * 5] - world.observed[agent * 5 + ratio + 1];
+                    }
+                }
+            }
+            for agent in 0..8 {
+                for ratio in 0..4 {
+                    let met = sums[agent * 4 + ratio] / draws as f64;
+                    let wanted = truth.evidence.agent(agent)[ratio];
+                    let spread = truth.innovation.as_ref().unwrap().agent(agent)[ratio * 5].sqrt();
+                    assert!((met - wanted).abs() < 5.0 * spread / (draws as f64).sqrt() + 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_network_is_strongly_connected() {
+        for network in [Network::Er, Network::Star, Network::Preferential, Network::Blocks { groups: 3 }] {
+            for rule in [Rule::Uniform, Rule::Metropolis, Rule::Random] {
+                let params = WorldParams { network, rule, agents: 30, edge_probability: 0.5, ..small() };
+                let truth = World::new(params).unwrap().truth();
+                assert_eq!(truth.combination.components().len(), 1);
+                assert!(truth.combination.column_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-12));
+            }
+        }
+        let sparse = WorldParams { agents: 200, edge_probability: 0.001, ..small() };
+        assert!(World::new(sparse).unwrap_err().to_string().contains("edge probability 0.001"));
+    }
+
+    #[test]
+    fn changes_happen_when_scheduled() {
+        let changes = vec![
+            Change::Topology { every: 50, probability: 0.05 },
+            Change::State { at: 60, to: Some(3) },
+            Change::Likelihoods { at: 120 },
+        ];
+        for rule in [Rule::Uniform, Rule::Metropolis] {
+            let params = WorldParams { changes: changes.clone(), rule, ..small() };
+            let mut world = World::new(params).unwrap();
+            let before = world.truth();
+            run(&mut world).unwrap();
+            let kinds: Vec<(usize, &str)> =
+                world.events().iter().map(|event| (event.step, event.kind.as_str())).collect();
+            let wanted = [(50, "topology"), (60, "state"), (100, "topology"), (120, "likelihoods"), (150, "topology")];
+            assert_eq!(kinds, wanted);
+            let after = world.truth();
+            assert_ne!(before.combination, after.combination);
+            assert_ne!(before.evidence, after.evidence);
+            assert_eq!(after.truth.unwrap().hypothesis, 3);
+            assert_eq!(after.combination.components().len(), 1);
+        }
+    }
+
+    #[test]
+    fn silence_changes_no_observation() {
+        let (loud, _) = simulate(&small()).unwrap();
+        let (quiet, _) = simulate(&WorldParams { silence: 0.3, ..small() }).unwrap();
+        let cells = 200 * 8;
+        let silent: usize = quiet.silence().iter().sum();
+        assert!((silent as f64 / cells as f64 - 0.3).abs() < 0.05, "{silent} of {cells}");
+        for step in 0..200 {
+            for agent in 0..8 {
+                if quiet.posts(step, agent) > 0 {
+                    assert_eq!(quiet.frame(step)[(agent, 2)], loud.frame(step)[(agent, 2)]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn given_graphs_are_checked() {
+        let names = || ["a", "b", "c"].map(String::from).to_vec();
+        let open = [(0, 1, None), (1, 2, None)];
+        let error = World::on_graph(small(), names(), &open).unwrap_err().to_string();
+        assert!(error.contains("nothing \"b\" says can reach \"a\""), "{error}");
+        let weights = [(0, 1, Some(0.5)), (1, 2, Some(1.0)), (2, 0, Some(1.0))];
+        let error = World::on_graph(small(), names(), &weights).unwrap_err().to_string();
+        assert!(error.contains("agent \"b\" gives (its own included) sum to 0.5"), "{error}");
+        let weights = [(0, 1, Some(0.5)), (1, 1, Some(0.5)), (1, 2, Some(1.0)), (2, 0, Some(1.0))];
+        let world = World::on_graph(small(), names(), &weights).unwrap();
+        assert_eq!(world.truth().combination.weight(1, 1), 0.5);
+    }
+
+    #[test]
+    fn parameters_are_checked() {
+        let bad = [
+            WorldParams { agents: 1, ..small() },
+            WorldParams { hypotheses: 1, ..small() },
+            WorldParams { adaptation: 1.0, ..small() },
+            WorldParams { truth: 5, ..small() },
+            WorldParams { silence: 1.0, ..small() },
+            WorldParams { influential: 9, ..small() },
+            WorldParams { edge_probability: 0.0, ..small() },
+        ];
+        assert!(bad.into_iter().all(|params| World::new(params).is_err()));
+    }
+}
