@@ -1,1 +1,19 @@
-//! x
+//! Headwater's files: beliefs, edges, models and truths on disk.
+//!
+//! In: paths. Out: the library's types, or an [`Error`] that names the file, the place in it, and what would be right.
+//! Formats are chosen by extension. Everything written appears whole or not at all ([`Draft`]).
+
+mod beliefs;
+mod draft;
+mod edges;
+mod error;
+mod model;
+mod npy;
+mod time;
+
+pub use beliefs::{Beliefs, BeliefsFormat, BeliefsWriter, read_beliefs};
+pub use draft::{Draft, discard_drafts};
+pub use edges::{Edges, read_edges};
+pub use error::Error;
+pub use model::{MODEL_FORMAT, Truth, read_known, read_model, write_model, write_truth};
+pub use time::show_time;

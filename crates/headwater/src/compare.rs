@@ -31,6 +31,32 @@ impl Known {
             share: influence(model)?.share,
         })
     }
+
+    /// The same in the order of another roster, which must be known whole: agents and hypotheses by name, evidence
+    /// relative to that roster's reference. Shares are left behind.
+    pub fn aligned(&self, roster: &Roster) -> Result<Self, Error> {
+        let agents: Vec<usize> =
+            roster.agents().iter().map(|name| self.roster.agent(name)).collect::<Result<_, _>>()?;
+        let size = agents.len();
+        let combination = self.combination.as_ref().map(|truth| {
+            let cells = (0..size * size).map(|cell| truth.weight(agents[cell % size], agents[cell / size]));
+            Combination::from_columns(cells.collect(), size)
+        });
+        let evidence = self.evidence.as_ref().map(|truth| {
+            let names = roster.hypotheses().iter();
+            let order: Vec<usize> = names.map(|name| self.roster.hypothesis(name)).collect::<Result<_, _>>()?;
+            let rows = agents.iter().flat_map(|&agent| order[1..].iter().map(move |&hypothesis| (agent, hypothesis)));
+            let rows = rows.map(|(agent, hypothesis)| truth.of(agent, hypothesis) - truth.of(agent, order[0]));
+            Evidence::from_rows(rows.collect(), size, order.len() - 1)
+        });
+        Ok(Known {
+            roster: roster.clone(),
+            combination: combination.transpose()?,
+            evidence: evidence.transpose()?,
+            adaptation: self.adaptation,
+            share: None,
+        })
+    }
 }
 
 /// Distances between a model and a truth.
@@ -180,10 +206,25 @@ mod tests {
             (1..5).map(move |j| truth.evidence.of(back(agent), order[j]) - truth.evidence.of(back(agent), order[0]))
         });
         turned.evidence = Evidence::from_rows(rows.collect(), agents, 4).unwrap();
-        turned.truth = truth.truth.map(|verdict| crate::model::Verdict { hypothesis: 2, ..verdict });
+        turned.truth = truth.truth.map(|verdict| crate::model::Truth { hypothesis: 2, ..verdict });
         let met = compare(&turned, &known, 3).unwrap();
         assert_eq!(met.combination_error, Some(0.0));
         assert!(met.evidence_error.unwrap() < 1e-28 && met.influence_l1.unwrap() < 1e-12);
+    }
+
+    #[test]
+    fn a_truth_can_be_put_in_another_order() {
+        let truth = world();
+        let known = Known::of(&truth).unwrap();
+        let names = truth.roster.agents().iter().rev().cloned();
+        let roster = Roster::new(names, ["h3", "h1", "h2", "h0", "h4"]).unwrap();
+        let turned = known.aligned(&roster).unwrap();
+        let (a, b) = (known.combination.as_ref().unwrap(), turned.combination.as_ref().unwrap());
+        assert_eq!(a.weight(0, 4), b.weight(19, 15));
+        let wanted = truth.evidence.of(2, 4) - truth.evidence.of(2, 3);
+        assert_eq!(turned.evidence.as_ref().unwrap().of(17, 4), wanted);
+        let stranger = Roster::new(["0", "nobody"], ["h0", "h1"]).unwrap();
+        assert!(known.aligned(&stranger).unwrap_err().to_string().contains("nobody"));
     }
 
     #[test]

@@ -5,9 +5,10 @@
 
 use crate::Panel;
 use crate::model::Skill;
+use serde::{Deserialize, Serialize};
 
 /// Squared one-step errors on unseen frames, summed over agents and log-ratios.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Forecast {
     /// The first frame forecast.
     pub from: usize,
@@ -26,6 +27,40 @@ impl Forecast {
         self.error += later.error;
         self.persistence += later.persistence;
     }
+}
+
+/// Whether the data support an answer, in a sentence for the first line of a report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether the model forecasts better than both rivals.
+    pub supported: bool,
+    /// Why, with the numbers.
+    pub text: String,
+}
+
+/// Judges a model by its forecast skill on steps it had not seen.
+pub fn verdict(skill: Option<&Skill>) -> Verdict {
+    let Some(skill) = skill else {
+        return Verdict {
+            supported: false,
+            text: "Not tested: this model carries no forecast on unseen steps, so nothing here says whether these agents listen to each other.".into(),
+        };
+    };
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share.abs());
+    let compared = |share: f64| format!("{} {}", percent(share), if share > 0.0 { "better" } else { "worse" });
+    let numbers = format!(
+        "on {} unseen steps the network forecasts {} than each agent's own past and {} than \"nobody changes their mind\"",
+        skill.steps,
+        compared(skill.against_own_past),
+        compared(skill.against_persistence)
+    );
+    let supported = skill.against_own_past > 0.0 && skill.against_persistence > 0.0;
+    let text = if supported {
+        format!("The beliefs of these agents predict each other: {numbers}.")
+    } else {
+        format!("No evidence that these agents listen to each other: {numbers}.")
+    };
+    Verdict { supported, text }
 }
 
 /// Skill of a forecast of the last frames of a panel. `None` when nothing was forecast or nothing changed.
@@ -96,5 +131,14 @@ mod tests {
         assert_eq!(skill.against_persistence, 0.875);
         assert!((skill.against_own_past - 0.5).abs() < 1e-12, "{skill:?}");
         assert_eq!(super::skill(&panel, &Forecast::default()), None);
+    }
+
+    #[test]
+    fn the_verdict_needs_both_rivals_beaten() {
+        let skill = |against_persistence, against_own_past| Skill { against_persistence, against_own_past, steps: 9 };
+        assert!(verdict(Some(&skill(0.1, 0.2))).supported);
+        assert!(!verdict(Some(&skill(0.1, -0.2))).supported);
+        assert!(verdict(Some(&skill(-0.1, 0.2))).text.contains("10.0 % worse than \"nobody"));
+        assert!(!verdict(None).supported);
     }
 }

@@ -635,7 +635,7 @@ const PRIME_ROOTS: [f64; 12] = [
 mod tests {
     use super::*;
     use crate::Roster;
-    use crate::model::{Diagnostics, Innovation, Method, Verdict};
+    use crate::model::{Diagnostics, Innovation, Method, Truth};
     use crate::simulate::{World, WorldParams};
     use proptest::prelude::*;
 
@@ -646,7 +646,7 @@ mod tests {
             evidence: Evidence::from_rows(vec![0.2, 1.0], 2, 1).unwrap(),
             adaptation: 0.5,
             method: Method::Given,
-            truth: Some(Verdict { hypothesis: 0, agreement: 1.0 }),
+            truth: Some(Truth { hypothesis: 0, agreement: 1.0 }),
             innovation: Some(Innovation::from_cells(vec![1.0, 4.0], 2, 1).unwrap()),
             likelihoods: None,
             diagnostics: Diagnostics::default(),

@@ -8,6 +8,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Mean log-likelihood ratios L̄, N × H: `L̄[k, j] = D_k(θ*‖θ_j) − D_k(θ*‖θ_0)`.
 ///
@@ -128,7 +129,7 @@ impl Method {
 
 /// The hypothesis the network settles on, and how many agents share it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Verdict {
+pub struct Truth {
     /// Index of θ*.
     pub hypothesis: usize,
     /// Share of the agents that believe it.
@@ -222,7 +223,7 @@ pub struct Model {
     /// How it was learned.
     pub method: Method,
     /// θ*, where the beliefs were at hand.
-    pub truth: Option<Verdict>,
+    pub truth: Option<Truth>,
     /// Covariance of the private log-likelihood ratios.
     pub innovation: Option<Innovation>,
     /// Private observation models, one per agent.
@@ -247,13 +248,23 @@ const AGENTS_PER_TASK: usize = 128;
 /// Steps handled at a time.
 const STEPS_PER_BLOCK: usize = 64;
 
+/// Products N²·T·H that a covariance may cost; beyond it the latest steps must do.
+const COVARIANCE_PRODUCTS: usize = 200_000_000;
+
+/// But never fewer steps than this: variances are then good to an eighth.
+const COVARIANCE_STEPS: usize = 128;
+
 /// Covariance of `(Λ_i − (1−δ)AᵀΛ_{i−1})/δ` per agent over a complete panel, as matrix products.
+///
+/// Over all steps for small networks; over the latest few hundred, or at least 128, for large ones.
 pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> Result<Innovation, Error> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
+    let used = (COVARIANCE_PRODUCTS / (agents * agents * ratios)).max(COVARIANCE_STEPS);
+    let begin = steps.saturating_sub(used).max(1);
     if steps < 3 {
         return Err(Error::NotReady { seen: steps, needed: 3 });
     }
-    let columns = combination.to_columns();
+    let columns = combination.dense().map_or_else(|| Cow::Owned(combination.to_columns()), Cow::Borrowed);
     let keep = 1.0 - adaptation;
     let size = ratios * ratios;
     let mut cells = vec![0.0; agents * size];
@@ -268,7 +279,7 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
         let mut shift = vec![0.0; count * ratios];
         let mut heard = vec![0.0; count * STEPS_PER_BLOCK * ratios];
         let mut residual = vec![0.0; ratios];
-        for start in (1..steps).step_by(STEPS_PER_BLOCK) {
+        for start in (begin..steps).step_by(STEPS_PER_BLOCK) {
             let end = (start + STEPS_PER_BLOCK).min(steps);
             let width = (end - start) * ratios;
             let mut out = MatMut::from_column_major_slice_mut(&mut heard[..count * width], count, width);
@@ -281,7 +292,7 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
                         let column = step * ratios + ratio;
                         residual[ratio] = now[(first + agent, column)] - out[(agent, column)];
                     }
-                    if start == 1 && step == 0 {
+                    if start == begin && step == 0 {
                         shift[agent * ratios..(agent + 1) * ratios].copy_from_slice(&residual);
                     }
                     for ratio in 0..ratios {
@@ -296,7 +307,7 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
                 }
             }
         }
-        let observations = (steps - 1) as f64;
+        let observations = (steps - begin) as f64;
         for agent in 0..count {
             for row in 0..ratios {
                 for column in 0..ratios {
@@ -312,7 +323,7 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
 
 /// The hypothesis the network settles on: the largest log belief averaged over agents and the last min(T, 3/δ) steps,
 /// with the share of agents whose own average agrees. Note P8.
-pub fn settled(panel: &Panel, adaptation: f64) -> Verdict {
+pub fn settled(panel: &Panel, adaptation: f64) -> Truth {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let span = ((3.0 / adaptation).ceil() as usize).clamp(1, steps);
     let mut sums = vec![0.0; agents * ratios];
@@ -336,7 +347,7 @@ pub fn settled(panel: &Panel, adaptation: f64) -> Verdict {
     }
     let hypothesis = likeliest(&network);
     let agreeing = opinions.iter().filter(|&&opinion| opinion == hypothesis).count();
-    Verdict { hypothesis, agreement: agreeing as f64 / opinions.len().max(1) as f64 }
+    Truth { hypothesis, agreement: agreeing as f64 / opinions.len().max(1) as f64 }
 }
 
 /// The hypothesis with the largest belief: a log-ratio is log ψ(θ_0)/ψ(θ_j), so the smallest one, or the reference
@@ -361,9 +372,9 @@ mod tests {
         // Frames in column order: ratio 1 of three agents, then ratio 2.
         let frame = [-1.0, -1.0, 0.5, 2.0, 2.0, 0.1];
         let panel = Panel::complete(roster, frame.repeat(4)).unwrap();
-        let verdict = settled(&panel, 0.5);
-        assert_eq!(verdict.hypothesis, 1);
-        assert!((verdict.agreement - 2.0 / 3.0).abs() < 1e-15);
+        let truth = settled(&panel, 0.5);
+        assert_eq!(truth.hypothesis, 1);
+        assert!((truth.agreement - 2.0 / 3.0).abs() < 1e-15);
     }
 
     #[test]

@@ -51,9 +51,10 @@ pub fn log_ratios<S: AsRef<str>>(probabilities: &[f64], out: &mut [f64], hypothe
             problem: format!("the probabilities sum to {sum}, but must sum to 1 within {SUM_TOLERANCE:e}"),
         });
     }
-    let reference = probabilities[0].max(SMALLEST_PROBABILITY).ln();
+    // One rounding of the quotient costs less than the difference of two large logarithms.
+    let reference = probabilities[0].max(SMALLEST_PROBABILITY);
     for (ratio, &value) in out.iter_mut().zip(&probabilities[1..]) {
-        *ratio = reference - value.max(SMALLEST_PROBABILITY).ln();
+        *ratio = (reference / value.max(SMALLEST_PROBABILITY)).ln();
     }
     Ok(raised)
 }
@@ -459,13 +460,13 @@ impl PanelBuilder {
     }
 }
 
-/// Median of the differences of sorted, distinct times; 1 when there is only one.
+/// Median of the differences of sorted, distinct times, the lower one of two (gaps only lengthen); 1 for a single time.
 fn median_spacing(times: &[i64]) -> i64 {
     let mut spacing: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if spacing.is_empty() {
         return 1;
     }
-    let middle = spacing.len() / 2;
+    let middle = (spacing.len() - 1) / 2;
     *spacing.select_nth_unstable(middle).1
 }
 

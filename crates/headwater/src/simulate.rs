@@ -8,7 +8,7 @@
 
 use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
-use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Verdict};
+use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Truth};
 use crate::panel::Times;
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
 use rand::seq::SliceRandom;
@@ -401,7 +401,7 @@ impl World {
             evidence: Evidence::from_rows(evidence, agents, ratios).expect("likelihoods are bounded"),
             adaptation: self.params.adaptation,
             method: Method::Given,
-            truth: Some(Verdict { hypothesis: self.truth, agreement: 1.0 }),
+            truth: Some(Truth { hypothesis: self.truth, agreement: 1.0 }),
             innovation: Some(Innovation::from_cells(innovation, agents, ratios).expect("likelihoods are bounded")),
             likelihoods: Some(self.likelihoods.clone()),
             diagnostics: Diagnostics::default(),
@@ -464,7 +464,7 @@ impl World {
                         other + usize::from(other >= self.truth)
                     });
                     let truth = self.roster.hypotheses()[self.truth].clone();
-                    self.event("state", Vec::new(), Some(truth));
+                    self.event("state", &[], Some(truth));
                 }
                 Change::Likelihoods { at } if at == self.step => {
                     let mut order: Vec<usize> = (0..self.params.agents).collect();
@@ -472,8 +472,8 @@ impl World {
                     let mut influential = vec![false; self.params.agents];
                     order[..self.params.influential].iter().for_each(|&agent| influential[agent] = true);
                     self.likelihoods = draw_likelihoods(&self.params, &influential, &mut self.rng.likelihoods);
-                    let agents = (0..self.params.agents).filter(|&agent| influential[agent]).collect();
-                    self.event("likelihoods", agents, None);
+                    let agents: Vec<usize> = (0..self.params.agents).filter(|&agent| influential[agent]).collect();
+                    self.event("likelihoods", &agents, None);
                 }
                 Change::Topology { .. } | Change::State { .. } | Change::Likelihoods { .. } => {}
             }
@@ -511,7 +511,7 @@ impl World {
                 self.combination = graph.weigh(self.params.rule, &mut self.rng.weights)?;
                 self.graph = graph;
             }
-            self.event("topology", changed, None);
+            self.event("topology", &changed, None);
             return Ok(());
         }
         Err(Error::Graph {
@@ -521,8 +521,8 @@ impl World {
         })
     }
 
-    fn event(&mut self, kind: &str, agents: Vec<usize>, truth: Option<String>) {
-        let agents = self.roster.names(&agents);
+    fn event(&mut self, kind: &str, agents: &[usize], truth: Option<String>) {
+        let agents = self.roster.names(agents);
         self.events.push(Event { step: self.step, kind: kind.to_owned(), agents, truth });
     }
 }

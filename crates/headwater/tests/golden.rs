@@ -1,8 +1,10 @@
 //! Golden cases of an independent NumPy transcription (`reference/make_golden.py`), to relative 1e-10.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use headwater::influence::{Attribution, influence};
 use headwater::learn::gsl::{Gsl, GslParams, gsl};
-use headwater::model::{Diagnostics, Likelihood, Method, Verdict};
+use headwater::model::{Diagnostics, Likelihood, Method, Truth};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
 use serde_json::Value;
 
@@ -77,7 +79,7 @@ impl Golden {
             evidence: Evidence::from_rows(self.numbers(&["true", "evidence"]), self.agents, self.ratios).unwrap(),
             adaptation: self.params().adaptation,
             method: Method::Given,
-            truth: Some(Verdict { hypothesis, agreement: 1.0 }),
+            truth: Some(Truth { hypothesis, agreement: 1.0 }),
             innovation: None,
             likelihoods: None::<Vec<Likelihood>>,
             diagnostics: Diagnostics::default(),

@@ -1,5 +1,7 @@
 //! The paper's learner: block form, resuming, threads, variants, and what it recovers.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use headwater::graph::Rule;
 use headwater::learn::gsl::{
     Constraint, Gsl, GslParams, candidates, gsl, held_out, project_on_simplex, sparser, stability_bound,
@@ -114,7 +116,7 @@ fn threads_change_no_bit() {
             let [one, two] = [1, 2].map(|threads| {
                 pool(threads).install(|| {
                     let done = finish(learner.clone(), &panel, usize::MAX);
-                    let model = done.model_of(&panel, None).unwrap();
+                    let model = done.clone().finish(&panel, None).unwrap();
                     (done, model)
                 })
             });

@@ -338,6 +338,19 @@ impl Gsl {
         Ok(Some(self.step(forecast)))
     }
 
+    /// Whether the last frames learned from are the panel's at the same steps: a learner is only continued on the data
+    /// it was stopped on.
+    pub fn remembers(&self, panel: &Panel) -> bool {
+        let width = self.agents() * self.ratios();
+        let held = self.window.seen.min(self.params.window + 1);
+        panel.roster() == &self.roster
+            && panel.steps() >= self.window.seen
+            && (self.window.seen - held..self.window.seen).all(|step| {
+                let slot = step % (self.params.window + 1);
+                self.window.frames[slot * width..(slot + 1) * width] == panel.cells()[step * width..(step + 1) * width]
+            })
+    }
+
     /// Begins the next pass: the window and the batch start anew, the weights stay.
     pub fn restart(&mut self) {
         self.window.seen = 0;
@@ -558,6 +571,10 @@ impl Gsl {
 
     /// The model as of now, from what a stream leaves behind: θ* from the frames of the window.
     pub fn model(&self) -> Result<Model, Error> {
+        self.clone().into_model()
+    }
+
+    fn into_model(self) -> Result<Model, Error> {
         let evidence = self.evidence()?;
         let cells = self.agents() * self.ratios();
         let order: Vec<f64> = (self.window.seen - self.params.window - 1..self.window.seen)
@@ -567,12 +584,13 @@ impl Gsl {
             })
             .collect();
         let recent = Panel::complete(self.roster.clone(), order)?;
-        let combination = self.combination();
+        let dense = Combination::from_columns(self.columns, self.roster.agents().len())?;
+        let combination = if self.support.is_some() { dense.to_sparse() } else { dense };
         let sums = combination.column_sums();
         let spread = sums.iter().fold(f64::MIN, |a, b| a.max(*b)) - sums.iter().fold(f64::MAX, |a, b| a.min(*b));
         Ok(Model {
             truth: Some(model::settled(&recent, self.params.adaptation)),
-            roster: self.roster.clone(),
+            roster: self.roster,
             combination,
             evidence,
             adaptation: self.params.adaptation,
@@ -588,11 +606,11 @@ impl Gsl {
         })
     }
 
-    /// The model after a whole panel: also θ* over the last 3/δ steps, the innovation covariance, and what to beware of.
-    pub fn model_of(&self, panel: &Panel, skill: Option<Skill>) -> Result<Model, Error> {
-        let mut model = self.model()?;
-        model.truth = Some(model::settled(panel, self.params.adaptation));
-        model.innovation = Some(model::innovation(panel, &model.combination, self.params.adaptation)?);
+    /// The model after a whole panel: also θ* over the last 3/δ steps and the innovation covariance.
+    pub fn finish(self, panel: &Panel, skill: Option<Skill>) -> Result<Model, Error> {
+        let mut model = self.into_model()?;
+        model.truth = Some(model::settled(panel, model.adaptation));
+        model.innovation = Some(model::innovation(panel, &model.combination, model.adaptation)?);
         model.diagnostics.skill = skill;
         Ok(model)
     }
@@ -711,23 +729,24 @@ pub fn stability_bound(panel: &Panel, params: &GslParams, known_evidence: bool) 
     if steps < params.needed() {
         return Err(Error::NotReady { seen: steps, needed: params.needed() });
     }
-    let most = if agents <= 64 { 4096 } else { 256 } / ratios;
+    let most = if agents <= 64 { 4096 } else { 128 } / ratios;
     let first = params.window + 1;
     let count = (steps - first).min(most.max(2));
-    let mut x = Mat::<f64>::zeros(agents, count * ratios);
+    let width = agents * ratios;
+    let frame = |step: usize| &panel.cells()[step * width..(step + 1) * width];
+    let scale = 1.0 / params.window as f64;
+    let mut x = Vec::with_capacity(count * width);
     for sample in 0..count {
         let step = first + sample * (steps - first) / count;
-        let before = panel.frame(step - 1);
-        for ratio in 0..ratios {
-            let mut column = x.col_mut(sample * ratios + ratio);
-            column.copy_from(before.col(ratio));
-            if !known_evidence {
-                for earlier in step - 1 - params.window..step - 1 {
-                    column -= faer::Scale(1.0 / params.window as f64) * panel.frame(earlier).col(ratio);
-                }
+        let start = x.len();
+        x.extend_from_slice(frame(step - 1));
+        if !known_evidence {
+            for earlier in step - 1 - params.window..step - 1 {
+                axpy(&mut x[start..], -scale, frame(earlier));
             }
         }
     }
+    let x = MatRef::from_column_major_slice(&x, agents, count * ratios).to_owned();
     Ok(bound(x, ratios, params.adaptation, false))
 }
 
@@ -835,5 +854,5 @@ pub fn gsl(panel: &Panel, params: &GslParams) -> Result<Model, Error> {
     if params.passes > 1 {
         forecast = held_out(panel, fresh)?;
     }
-    learner.model_of(panel, confidence::skill(panel, &forecast))
+    learner.finish(panel, confidence::skill(panel, &forecast))
 }

@@ -1,0 +1,54 @@
+//! `headwater compare`: how far a model is from the truth.
+
+use crate::failure::Failure;
+use crate::screen::{Format, Screen, csv, number, table};
+use clap::Args;
+use headwater::compare::compare;
+use headwater_files::{read_known, read_model};
+use std::path::PathBuf;
+
+/// Compares a model with a truth, agents matched by name
+#[derive(Debug, Args)]
+#[command(after_help = "Example: headwater compare model.json world/truth.json --format table")]
+pub(crate) struct Compare {
+    /// The model (.json or .npz)
+    model: PathBuf,
+    /// The truth, or another model
+    truth: PathBuf,
+    /// How many of the true top agents must be found
+    #[arg(long, default_value_t = 3, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    top: u32,
+    /// How to print
+    #[arg(long, value_enum, default_value = "json")]
+    format: Format,
+}
+
+impl Compare {
+    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        let found = compare(&read_model(&self.model)?, &read_known(&self.truth)?, self.top as usize)?;
+        if self.format == Format::Json {
+            return screen.json(&found);
+        }
+        let rows = [
+            ("agents", Some(found.agents as f64), "named by both"),
+            ("combination_error", found.combination_error, "squared distance of the weights"),
+            ("evidence_error", found.evidence_error, "squared distance of the evidence"),
+            ("influence_l1", found.influence_l1, "summed difference of influence shares"),
+            ("edge_auc", found.edge_auc, "chance that a true edge outweighs a missing one"),
+            ("top_k_hit", found.top_k_hit, "share of the true top agents found"),
+            ("adaptation_error", found.adaptation_error, "difference in δ"),
+        ];
+        match self.format {
+            Format::Csv => {
+                let exact = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+                let rows = rows.iter().map(|(name, value, _)| vec![(*name).to_owned(), exact(*value)]);
+                screen.result(&csv(&["measure", "value"], rows.collect()))
+            }
+            _ => {
+                let shown = |value: Option<f64>| value.map_or("–".to_owned(), number);
+                let rows = rows.map(|(name, value, meaning)| vec![name.to_owned(), meaning.to_owned(), shown(value)]);
+                screen.result(&table(&["measure", "meaning", "value"], 2, rows.to_vec()))
+            }
+        }
+    }
+}

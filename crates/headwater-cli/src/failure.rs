@@ -1,0 +1,74 @@
+//! How a command ends badly: the message, the cure where we know it, the exit code.
+
+use headwater::Error as Core;
+use headwater_files::Error as Files;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The data cannot be used: exit 1.
+    Data { message: String, hint: Option<String> },
+    /// Wrong usage: exit 2.
+    Usage { message: String, hint: Option<String> },
+    /// Ctrl-C: exit 130.
+    Interrupted { remark: Option<String> },
+    /// Nobody reads what we print any more: not our problem.
+    ClosedPipe,
+}
+
+impl Failure {
+    pub(crate) fn data(message: impl Into<String>) -> Self {
+        Failure::Data { message: message.into(), hint: None }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Failure::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    #[expect(clippy::print_stderr, reason = "this is where errors are printed")]
+    pub(crate) fn report(self) -> i32 {
+        let (message, hint, code) = match self {
+            Failure::Data { message, hint } => (message, hint, 1),
+            Failure::Usage { message, hint } => (message, hint, 2),
+            Failure::Interrupted { remark } => ("interrupted".to_owned(), remark, 130),
+            Failure::ClosedPipe => return 0,
+        };
+        eprintln!("error: {message}");
+        if let Some(hint) = hint {
+            eprintln!("hint: {hint}");
+        }
+        code
+    }
+}
+
+impl From<Core> for Failure {
+    fn from(error: Core) -> Self {
+        let hint = hint(&error);
+        Failure::Data { message: error.to_string(), hint }
+    }
+}
+
+impl From<Files> for Failure {
+    fn from(error: Files) -> Self {
+        let hint = match &error {
+            Files::Data { source, .. } => hint(source),
+            Files::Io { .. } => Some("check the path and its permissions".to_owned()),
+            _ => None,
+        };
+        Failure::Data { message: error.to_string(), hint }
+    }
+}
+
+fn hint(error: &Core) -> Option<String> {
+    match error {
+        Core::NotReady { seen, .. } => Some(match seen.checked_sub(2) {
+            Some(most @ 1..) => format!("a window M needs M+2 steps: use --window {most} or less, or more beliefs"),
+            _ => "learning needs at least three time steps".to_owned(),
+        }),
+        Core::Diverged { bound, .. } => {
+            Some(format!("use --learning-rate {:.2e} or less, or let --tune choose", bound / 10.0))
+        }
+        Core::NeverSpeaks { .. } => Some("remove these agents from the file, or add their beliefs".to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,42 @@
+//! Ctrl-C: unfinished files are removed and the process ends; a loop that can save its state is asked to do so first.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+static POLLED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where no handler can be set the default one ends the process, as without us.
+        let _ = ctrlc::set_handler(|| {
+            let again = REQUESTED.swap(true, Ordering::SeqCst);
+            if again || !POLLED.load(Ordering::SeqCst) {
+                headwater_files::discard_drafts();
+                std::process::exit(130);
+            }
+        });
+    });
+}
+
+/// While this lives, an interrupt sets [`requested`] instead of ending the process; a second one ends it.
+pub(crate) struct Polling;
+
+impl Polling {
+    pub(crate) fn new() -> Self {
+        POLLED.store(true, Ordering::SeqCst);
+        Polling
+    }
+}
+
+impl Drop for Polling {
+    fn drop(&mut self) {
+        POLLED.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Whether the user asked to stop.
+pub(crate) fn requested() -> bool {
+    REQUESTED.load(Ordering::SeqCst)
+}

@@ -1,0 +1,96 @@
+//! The command line of Headwater: one file per command, glue only.
+//!
+//! In: arguments. Out: an exit code (0 done, 1 the data cannot be used, 2 wrong usage, 130 interrupted). Results go to
+//! standard output, everything else to standard error.
+
+mod compare;
+mod demo;
+mod explain;
+mod failure;
+mod interrupt;
+mod learn;
+mod rank;
+mod screen;
+mod simulate;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use failure::Failure;
+use screen::Screen;
+use std::ffi::OsString;
+
+/// Finds where opinions come from: who listens to whom, how strongly, how well informed each one is, and who drives
+/// what the group believes.
+#[derive(Debug, Parser)]
+#[command(
+    name = "headwater",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (headwater-model/1)"),
+    after_help = "Start with: headwater demo",
+    max_term_width = 100
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Threads to use; the result does not depend on it [default: one per core]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Print results only: no progress, no remarks
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Demo),
+    Simulate(simulate::Simulate),
+    Learn(Box<learn::Learn>),
+    Rank(rank::Rank),
+    Explain(explain::Explain),
+    Compare(compare::Compare),
+    /// Prints a completion script for a shell
+    #[command(
+        after_help = "Example: headwater completions bash > ~/.local/share/bash-completion/completions/headwater"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Runs one command and returns its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are errors to clap, but go to standard output and succeed. A closed pipe is no news.
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
+    interrupt::install();
+    let mut screen = Screen::new(arguments.quiet);
+    let outcome = with_threads(arguments.threads, || match arguments.command {
+        Command::Demo(command) => command.run(&mut screen),
+        Command::Simulate(command) => command.run(&mut screen),
+        Command::Learn(command) => command.run(&mut screen),
+        Command::Rank(command) => command.run(&mut screen),
+        Command::Explain(command) => command.run(&mut screen),
+        Command::Compare(command) => command.run(&mut screen),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "headwater", &mut script);
+            screen.result(&String::from_utf8_lossy(&script))
+        }
+    });
+    match outcome {
+        Ok(()) => 0,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn with_threads(threads: Option<u16>, command: impl FnOnce() -> Result<(), Failure> + Send) -> Result<(), Failure> {
+    let Some(threads) = threads else { return command() };
+    match rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build() {
+        Ok(pool) => pool.install(command),
+        Err(error) => Err(Failure::data(format!("cannot start {threads} threads: {error}"))),
+    }
+}

@@ -1,0 +1,318 @@
+//! `headwater rank`: who drives what the group believes.
+
+use crate::failure::Failure;
+use crate::screen::{Format, Screen, count, csv, number, percent, short, table};
+use clap::Args;
+use headwater::confidence::{Verdict, verdict};
+use headwater::influence::{Contrarian, Influence, error_probabilities};
+use headwater::model::Method;
+use headwater::{Model, Panel, influence};
+use headwater_files::{read_beliefs, read_edges, read_model};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// Up to this many agents the error probabilities are computed along the way.
+const ERROR_PROBABILITY_AGENTS: usize = 200;
+
+/// The damping of the usual PageRank.
+const DAMPING: f64 = 0.85;
+
+/// Ranks the agents of a model by influence = centrality × informativeness
+#[derive(Debug, Args)]
+#[command(
+    after_help = "share: the agent's part of all influence. centrality: how much the network listens to it. inform.: how much it\nknows, summed over the hypotheses. origin: the part of the network's mean opinion that starts with it.\n\nExample: headwater rank model.json --top 10 --format csv > ranking.csv"
+)]
+pub(crate) struct Rank {
+    /// The model (.json or .npz)
+    model: PathBuf,
+    /// The beliefs it was learned from: adds posts per step and silence
+    #[arg(long, value_name = "BELIEFS")]
+    beliefs: Option<PathBuf>,
+    /// The beliefs are log-ratios
+    #[arg(long, requires = "beliefs")]
+    log_ratios: bool,
+    /// Who follows whom: adds followers (in-degree) and PageRank
+    #[arg(long, value_name = "EDGES")]
+    graph: Option<PathBuf>,
+    /// Only the first K
+    #[arg(long, value_name = "K")]
+    top: Option<usize>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// A ranking as it is printed and written.
+#[derive(Debug, Serialize)]
+pub(crate) struct Ranking {
+    truth: String,
+    agreement: f64,
+    reference: String,
+    verdict: Verdict,
+    divergence: Map<String, Value>,
+    agents: Vec<Row>,
+    #[serde(skip)]
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    agent: String,
+    rank: usize,
+    influence: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<f64>,
+    centrality: f64,
+    informativeness: f64,
+    origin: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_probability: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contrarian: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    posts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    silent_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_degree: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pagerank: Option<f64>,
+}
+
+/// An optional column: its heading and what it shows of a row.
+type Extra = (&'static str, fn(&Row) -> Option<String>);
+
+impl Rank {
+    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        let model = read_model(&self.model)?;
+        let mut ranking = Ranking::new(&model)?;
+        if let Some(path) = &self.beliefs {
+            ranking.add_activity(&read_beliefs(path, self.log_ratios)?.panel)?;
+        }
+        if let Some(path) = &self.graph {
+            let graph = read_edges(path)?.graph(&model.roster)?;
+            let (followers, pagerank) = (graph.followers(), graph.pagerank(DAMPING));
+            for row in &mut ranking.agents {
+                let agent = model.roster.agent(&row.agent)?;
+                row.in_degree = Some(followers[agent]);
+                row.pagerank = Some(pagerank[agent]);
+            }
+        }
+        if let Some(top) = self.top {
+            ranking.agents.truncate(top);
+        }
+        ranking.print(self.format, screen)
+    }
+}
+
+impl Ranking {
+    pub(crate) fn new(model: &Model) -> Result<Self, Failure> {
+        let found = influence(model)?;
+        let errors = match model.innovation {
+            Some(_) if model.combination.agents() <= ERROR_PROBABILITY_AGENTS => {
+                Some(error_probabilities(model, found.truth)?)
+            }
+            _ => None,
+        };
+        let hypotheses = model.roster.hypotheses();
+        let contrarian = |agent: usize| found.contrarians.iter().find(|contrarian| contrarian.agent == agent);
+        let agents = (found.ranking().into_iter().enumerate())
+            .map(|(position, agent)| Row {
+                agent: model.roster.agents()[agent].clone(),
+                rank: position + 1,
+                influence: found.influence[agent],
+                share: found.share.as_ref().map(|share| share[agent]),
+                centrality: found.centrality.values[agent],
+                informativeness: found.informativeness[agent],
+                origin: found.origin[agent],
+                error_probability: errors.as_ref().map(|errors| errors[agent]),
+                contrarian: contrarian(agent).map(|contrarian| hypotheses[contrarian.believes].clone()),
+                posts: None,
+                silent_share: None,
+                in_degree: None,
+                pagerank: None,
+            })
+            .collect();
+        let divergence = (0..hypotheses.len()).filter(|&hypothesis| hypothesis != found.truth);
+        Ok(Ranking {
+            truth: hypotheses[found.truth].clone(),
+            agreement: found.agreement,
+            reference: model.roster.reference().to_owned(),
+            verdict: judged(model),
+            divergence: divergence
+                .map(|hypothesis| (hypotheses[hypothesis].clone(), json!(found.divergence[hypothesis])))
+                .collect(),
+            agents,
+            notes: notes(model, &found),
+        })
+    }
+
+    fn add_activity(&mut self, panel: &Panel) -> Result<(), Failure> {
+        let silence = panel.silence();
+        let steps = panel.steps() as f64;
+        for row in &mut self.agents {
+            let agent = panel.roster().agent(&row.agent)?;
+            let posts: f64 = (0..panel.steps()).map(|step| f64::from(panel.posts(step, agent))).sum();
+            row.posts = Some(posts / steps);
+            row.silent_share = Some(silence[agent] as f64 / steps);
+        }
+        Ok(())
+    }
+
+    fn print(&self, format: Format, screen: &mut Screen) -> Result<(), Failure> {
+        match format {
+            Format::Json => return screen.json(self),
+            Format::Csv => return screen.result(&self.csv()),
+            Format::Table => {}
+        }
+        let mut text = format!("{}\n\n", self.verdict.text);
+        text.push_str(&format!(
+            "The network settles on {:?}; {} of the agents agree. Reference: {:?}.\n\n",
+            self.truth,
+            percent(self.agreement),
+            self.reference
+        ));
+        text.push_str(&self.table());
+        text.push_str(&format!("\nNetwork divergence from {:?}: ", self.truth));
+        let parts =
+            self.divergence.iter().map(|(name, value)| format!("{name} {}", value.as_f64().map_or("–".into(), number)));
+        text.push_str(&parts.collect::<Vec<_>>().join(", "));
+        text.push('\n');
+        self.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
+        screen.result(&text)
+    }
+
+    fn table(&self) -> String {
+        let extra: [Extra; 5] = [
+            ("errs", |row| row.error_probability.map(percent)),
+            ("posts", |row| row.posts.map(number)),
+            ("silent", |row| row.silent_share.map(percent)),
+            ("follow.", |row| row.in_degree.map(|degree| degree.to_string())),
+            ("pagerank", |row| row.pagerank.map(number)),
+        ];
+        let wide = |row: &Row| extra.iter().filter(|(_, show)| show(row).is_some()).count();
+        let mut shown: Vec<_> =
+            extra.iter().filter(|(_, show)| self.agents.iter().any(|row| show(row).is_some())).collect();
+        // Eighty columns hold three extra ones; the others are in JSON and CSV.
+        if self.agents.first().is_some_and(|row| wide(row) > 3) {
+            shown.retain(|(name, _)| !["errs", "posts"].contains(name));
+        }
+        let mut header = vec!["", "agent", "share", "centrality", "inform.", "origin"];
+        header.extend(shown.iter().map(|(name, _)| *name));
+        let rows = self.agents.iter().map(|row| {
+            let mark = if row.informativeness < 0.0 { "*" } else { "" };
+            let mut cells = vec![
+                row.rank.to_string(),
+                short(&row.agent),
+                row.share.map_or("–".into(), percent),
+                number(row.centrality),
+                format!("{}{mark}", number(row.informativeness)),
+                percent(row.origin),
+            ];
+            cells.extend(shown.iter().map(|(_, show)| show(row).unwrap_or_default()));
+            cells
+        });
+        table(&header, 2, rows.collect())
+    }
+
+    fn csv(&self) -> String {
+        let keys = [
+            "agent",
+            "rank",
+            "influence",
+            "share",
+            "centrality",
+            "informativeness",
+            "origin",
+            "error_probability",
+            "contrarian",
+            "posts",
+            "silent_share",
+            "in_degree",
+            "pagerank",
+        ];
+        let values: Vec<Map<String, Value>> = self
+            .agents
+            .iter()
+            .filter_map(|row| match serde_json::to_value(row) {
+                Ok(Value::Object(fields)) => Some(fields),
+                _ => None,
+            })
+            .collect();
+        let used: Vec<&str> = keys.into_iter().filter(|key| values.iter().any(|row| row.contains_key(*key))).collect();
+        let cell = |value: Option<&Value>| match value {
+            None => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        let rows = values.iter().map(|row| used.iter().map(|key| cell(row.get(*key))).collect());
+        csv(&used, rows.collect())
+    }
+}
+
+/// A model made by hand or simulated has nothing to test.
+pub(crate) fn judged(model: &Model) -> Verdict {
+    if model.method == Method::Given && model.diagnostics.skill.is_none() {
+        return Verdict {
+            supported: true,
+            text: "This model was given, not learned: there is nothing to test.".into(),
+        };
+    }
+    verdict(model.diagnostics.skill.as_ref())
+}
+
+/// What a reader must know beside the numbers.
+fn notes(model: &Model, found: &Influence) -> Vec<String> {
+    let mut notes = Vec::new();
+    let names = |agents: &[usize]| {
+        let shown: Vec<String> = model.roster.names(agents).iter().take(5).map(|name| short(name)).collect();
+        let rest = agents.len().saturating_sub(5);
+        shown.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
+    };
+    let sources = &found.centrality.sources;
+    let inside: usize = sources.iter().map(|source| source.agents.len()).sum();
+    let agents = model.combination.agents();
+    if inside < agents || sources.len() > 1 {
+        let parts: Vec<String> =
+            sources.iter().map(|source| format!("{} ({})", names(&source.agents), percent(source.share))).collect();
+        notes.push(format!(
+            "the network is not strongly connected: in the long run every opinion comes from {}; the {} outside have centrality 0 and are ordered by origin",
+            parts.join(" or "),
+            count(agents - inside, "agent")
+        ));
+    }
+    // A weight moved by less than this in all is rounding.
+    if found.centrality.moved > 1e-9 {
+        notes.push(format!(
+            "weights were made non-negative and summing to one for the centrality; {} moved in all",
+            number(found.centrality.moved)
+        ));
+    }
+    let negative = found.negative();
+    if !negative.is_empty() {
+        notes.push(format!("* informativeness estimated below zero: {}", names(&negative)));
+    }
+    if found.share.is_none() {
+        notes.push("the estimated influences do not add up to something positive, so there are no shares".into());
+    }
+    // A margin of less than two standard errors is what noise alone would often give.
+    let clear = |contrarian: &&Contrarian| contrarian.standard_errors.is_none_or(|errors| errors >= 2.0);
+    let shown: Vec<&Contrarian> = found.contrarians.iter().filter(clear).collect();
+    for contrarian in shown.iter().take(5) {
+        let margin = match contrarian.standard_errors {
+            Some(errors) => format!("{errors:.1} standard errors"),
+            None => format!("{} nats an observation", number(contrarian.margin)),
+        };
+        notes.push(format!(
+            "contrarian: the evidence of {} points to {:?}, by {margin}",
+            short(&model.roster.agents()[contrarian.agent]),
+            model.roster.hypotheses()[contrarian.believes]
+        ));
+    }
+    let unclear = found.contrarians.len() - shown.len();
+    if unclear > 0 {
+        notes.push(format!("{} may be contrarians, by less than two standard errors", count(unclear, "more agent")));
+    }
+    notes
+}

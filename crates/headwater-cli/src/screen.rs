@@ -1,0 +1,189 @@
+//! What people see: results on standard output, remarks and progress on standard error, tables within 80 columns.
+
+use crate::failure::Failure;
+use clap::ValueEnum;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{ErrorKind, Write};
+use std::time::{Duration, Instant};
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For spreadsheets
+    Csv,
+}
+
+/// Where a command prints.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    quiet: bool,
+}
+
+/// Anything shorter than this needs no progress bar.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+impl Screen {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Screen { quiet }
+    }
+
+    /// Prints a result.
+    pub(crate) fn result(&mut self, text: &str) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        match write!(out, "{text}{end}").and_then(|()| out.flush()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::ClosedPipe),
+            Err(error) => Err(Failure::data(format!("cannot print: {error}"))),
+        }
+    }
+
+    /// Prints a value as indented JSON.
+    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.result(&text),
+            Err(error) => Err(Failure::data(format!("cannot print: {error}"))),
+        }
+    }
+
+    /// Says something on the side.
+    #[expect(clippy::print_stderr, reason = "this is where remarks are printed")]
+    pub(crate) fn remark(&self, text: &str) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Warns; also when quiet, because a warning concerns the result.
+    #[expect(clippy::print_stderr, reason = "this is where warnings are printed")]
+    pub(crate) fn warn(&self, text: &str) {
+        eprintln!("warning: {text}");
+    }
+
+    /// A bar that shows itself only on a terminal and only when the work takes a while.
+    pub(crate) fn progress(&self, what: &'static str, total: u64) -> Progress {
+        Progress { bar: None, what, total, started: Instant::now(), quiet: self.quiet }
+    }
+}
+
+/// Progress of one piece of work.
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    what: &'static str,
+    total: u64,
+    started: Instant,
+    quiet: bool,
+}
+
+impl Progress {
+    pub(crate) fn at(&mut self, done: u64) {
+        if self.bar.is_none() && !self.quiet && self.started.elapsed() > PATIENCE {
+            let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{msg} [{bar:32}] {pos}/{len} {eta} left");
+            if let Ok(style) = style {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            self.bar = Some(bar.with_message(self.what).with_elapsed(self.started.elapsed()));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A table of at most 80 columns; the first `texts` columns are text, the rest numbers.
+pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(80);
+    table.set_header(header.iter().copied());
+    for row in rows {
+        table.add_row(row);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if index >= texts {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Rows as CSV text, quoted where needed.
+pub(crate) fn csv(header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let quote = |cell: &str| {
+        if cell.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.to_owned()
+        }
+    };
+    let line = |cells: Vec<String>| cells.iter().map(|cell| quote(cell)).collect::<Vec<_>>().join(",") + "\n";
+    let mut text = header.join(",") + "\n";
+    rows.into_iter().for_each(|row| text.push_str(&line(row)));
+    text
+}
+
+/// A name that fits into a table.
+pub(crate) fn short(name: &str) -> String {
+    const LONGEST: usize = 20;
+    if name.chars().count() <= LONGEST {
+        return name.to_owned();
+    }
+    name.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+/// Four significant digits, short.
+pub(crate) fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    if (1e-3..1e5).contains(&value.abs()) {
+        let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
+        return format!("{value:.digits$}");
+    }
+    format!("{value:.2e}")
+}
+
+/// A share as a percentage.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
+}
+
+/// A count with its noun.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [0.0, 0.12345, 12.3456, 123_456.0, 1e-9, -0.5, 1234.6].map(number);
+        assert_eq!(shown, ["0", "0.1235", "12.35", "1.23e5", "1.00e-9", "-0.5000", "1235"]);
+        assert_eq!(short(&"x".repeat(30)).chars().count(), 20);
+        assert_eq!((count(1, "step"), count(2, "step")), ("1 step".into(), "2 steps".into()));
+    }
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let rows = vec![vec!["a".repeat(100), "1".into()], vec!["名前".repeat(30), "2".into()]];
+        let text = table(&["name", "value"], 1, rows);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(csv(&["a"], vec![vec!["x,\"y\"".into()]]), "a\n\"x,\"\"y\"\"\"\n");
+    }
+}

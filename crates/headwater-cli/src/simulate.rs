@@ -1,0 +1,232 @@
+//! `headwater simulate`: a world with a known answer, and what its agents say.
+
+use crate::failure::Failure;
+use crate::screen::{Screen, count};
+use clap::{Args, ValueEnum};
+use headwater::Roster;
+use headwater::graph::Rule;
+use headwater::simulate::{Change, Likelihoods, Network, World, WorldParams};
+use headwater_files::{BeliefsFormat, BeliefsWriter, Edges, Truth, read_edges, write_truth};
+use std::path::{Path, PathBuf};
+
+/// Simulates a network of agents who share beliefs, and writes what they say and the truth
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Writes DIR/beliefs.{parquet,csv,npy} and DIR/truth.json.\n\nExample: headwater simulate --out world --agents 20 --steps 20000 --likelihoods released --truth 1"
+)]
+pub(crate) struct Simulate {
+    /// Folder to write into; created if needed
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Shape of the network; all are undirected, and every agent hears itself
+    #[arg(long, value_enum, default_value = "er")]
+    network: NetworkName,
+    /// Number of agents
+    #[arg(long, default_value_t = 20, value_name = "N", conflicts_with = "graph")]
+    agents: usize,
+    /// Probability of each pair (er), or of each pair inside a block (blocks; a tenth of it across)
+    #[arg(long, default_value_t = 0.2, value_name = "P")]
+    edge_probability: f64,
+    /// Number of groups for --network blocks
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    blocks: usize,
+    /// How listeners divide their attention
+    #[arg(long, value_enum, default_value = "uniform")]
+    weights: RuleName,
+    /// Edges source,target[,weight] to use instead of a random network; weights are used as given
+    #[arg(long, value_name = "EDGES", conflicts_with = "network")]
+    graph: Option<PathBuf>,
+    /// Accept a --graph that is not strongly connected
+    #[arg(long)]
+    allow_reducible: bool,
+    /// Number of hypotheses
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    hypotheses: usize,
+    /// Private observations: appendix (coins, the paper's generator), released (coins, the authors' scripts),
+    /// gaussian[:DIM]
+    #[arg(long, default_value = "appendix", value_parser = parse_likelihoods, value_name = "KIND")]
+    likelihoods: Likelihoods,
+    /// How many agents, the first ones, are well informed [default: 3]
+    #[arg(long, value_name = "K")]
+    influential: Option<usize>,
+    /// How well: σ² of the paper's appendix, v of the authors' scripts
+    #[arg(long, default_value_t = 0.5, value_name = "X")]
+    influential_scale: f64,
+    /// The same for all others
+    #[arg(long, default_value_t = 0.05, value_name = "X")]
+    other_scale: f64,
+    /// Index of the true hypothesis
+    #[arg(long, default_value_t = 0, value_name = "INDEX")]
+    truth: usize,
+    /// δ, the weight of private evidence in a belief
+    #[arg(long, default_value_t = 0.05, value_name = "δ", allow_negative_numbers = true)]
+    adaptation: f64,
+    /// Steps to write
+    #[arg(long, default_value_t = 1000, value_name = "T")]
+    steps: usize,
+    /// Steps before those, from uniform beliefs
+    #[arg(long, default_value_t = 500, value_name = "T")]
+    burn_in: usize,
+    /// Probability that an agent says nothing at a step
+    #[arg(long, default_value_t = 0.0, value_name = "P")]
+    silence: f64,
+    /// What changes on the way, repeatable: topology:EVERY:PROBABILITY, state:STEP[:INDEX], likelihoods:STEP
+    #[arg(long, value_parser = parse_change, value_name = "CHANGE")]
+    change: Vec<Change>,
+    /// File format of the beliefs
+    #[arg(long = "as", value_enum, default_value = "parquet", value_name = "FORMAT")]
+    format: FormatName,
+    /// Write log-ratios log ψ(θ_0)/ψ(θ_j) instead of probabilities
+    #[arg(long)]
+    log_ratios: bool,
+    /// Seed of everything drawn
+    #[arg(long, default_value_t = 21)]
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum NetworkName {
+    /// Erdős–Rényi: each pair with the same probability
+    Er,
+    /// Agent 0 with everyone
+    Star,
+    /// Newcomers attach to two well-connected agents
+    Preferential,
+    /// Groups that mostly keep to themselves
+    Blocks,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RuleName {
+    /// The averaging rule: the same weight for everyone heard
+    Uniform,
+    /// Metropolis weights
+    Metropolis,
+    /// Random weights that sum to one
+    Random,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FormatName {
+    Parquet,
+    Csv,
+    Npy,
+}
+
+impl From<FormatName> for BeliefsFormat {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Parquet => BeliefsFormat::Parquet,
+            FormatName::Csv => BeliefsFormat::Csv,
+            FormatName::Npy => BeliefsFormat::Npy,
+        }
+    }
+}
+
+fn parse_likelihoods(text: &str) -> Result<Likelihoods, String> {
+    match text.split_once(':') {
+        None if text == "appendix" => Ok(Likelihoods::Appendix),
+        None if text == "released" => Ok(Likelihoods::Released),
+        None if text == "gaussian" => Ok(Likelihoods::Gaussian { dimension: 1 }),
+        Some(("gaussian", dimension)) => match dimension.parse() {
+            Ok(dimension) if dimension > 0 => Ok(Likelihoods::Gaussian { dimension }),
+            _ => Err(format!("the dimension {dimension:?} must be a whole number of at least 1")),
+        },
+        _ => Err("wanted appendix, released or gaussian[:DIM]".into()),
+    }
+}
+
+fn parse_change(text: &str) -> Result<Change, String> {
+    let wanted = "wanted topology:EVERY:PROBABILITY, state:STEP[:INDEX] or likelihoods:STEP";
+    let parts: Vec<&str> = text.split(':').collect();
+    let step = |text: &str| text.parse::<usize>().map_err(|_| format!("{text:?} is not a step number; {wanted}"));
+    match parts[..] {
+        ["topology", every, probability] => {
+            let probability =
+                probability.parse().map_err(|_| format!("{probability:?} is not a probability; {wanted}"))?;
+            Ok(Change::Topology { every: step(every)?, probability })
+        }
+        ["state", at] => Ok(Change::State { at: step(at)?, to: None }),
+        ["state", at, to] => Ok(Change::State { at: step(at)?, to: Some(step(to)?) }),
+        ["likelihoods", at] => Ok(Change::Likelihoods { at: step(at)? }),
+        _ => Err(wanted.into()),
+    }
+}
+
+impl Simulate {
+    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        let edges = self.graph.as_deref().map(read_edges).transpose()?;
+        let names = edges.as_ref().map(Edges::agents);
+        let agents = names.as_ref().map_or(self.agents, Vec::len);
+        let params = WorldParams {
+            agents,
+            network: match self.network {
+                NetworkName::Er => Network::Er,
+                NetworkName::Star => Network::Star,
+                NetworkName::Preferential => Network::Preferential,
+                NetworkName::Blocks => Network::Blocks { groups: self.blocks },
+            },
+            edge_probability: self.edge_probability,
+            rule: match self.weights {
+                RuleName::Uniform => Rule::Uniform,
+                RuleName::Metropolis => Rule::Metropolis,
+                RuleName::Random => Rule::Random,
+            },
+            hypotheses: self.hypotheses,
+            likelihoods: self.likelihoods,
+            influential: self.influential.unwrap_or(WorldParams::default().influential.min(agents)),
+            influential_scale: self.influential_scale,
+            other_scale: self.other_scale,
+            truth: self.truth,
+            adaptation: self.adaptation,
+            steps: self.steps,
+            burn_in: self.burn_in,
+            silence: self.silence,
+            allow_reducible: self.allow_reducible,
+            changes: self.change,
+            seed: self.seed,
+        };
+        let world = match (edges, names) {
+            (Some(edges), Some(names)) => {
+                if edges.repeated > 0 {
+                    screen.warn(&format!("{} stood in the graph already", count(edges.repeated, "edge")));
+                }
+                let roster = Roster::new(names.iter().cloned(), ["h0", "h1"])?;
+                World::on_graph(params, names, &edges.indexed(&roster)?)?
+            }
+            _ => World::new(params)?,
+        };
+        let beliefs = write_world(world, &self.out, self.format.into(), self.log_ratios, screen)?;
+        screen.remark(&format!("wrote {} and {}", beliefs.display(), self.out.join("truth.json").display()));
+        Ok(())
+    }
+}
+
+/// Runs a world and writes its beliefs and its truth; both files appear, or none. Returns the path of the beliefs.
+pub(crate) fn write_world(
+    mut world: World,
+    folder: &Path,
+    format: BeliefsFormat,
+    log_ratios: bool,
+    screen: &Screen,
+) -> Result<PathBuf, Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::data(format!("{}: cannot create the folder: {error}", folder.display())))?;
+    let steps = world.params().steps;
+    let path = folder.join(format!("beliefs.{}", format.extension()));
+    let mut writer = BeliefsWriter::create(&path, format, world.roster(), steps, log_ratios)?;
+    let mut progress = screen.progress("simulating", steps as u64);
+    let silence = world.params().silence > 0.0;
+    for step in 0..steps {
+        let frame = world.next_frame()?.to_vec();
+        let silent = if silence { world.silent() } else { Vec::new() };
+        writer.write(step as i64, &frame, &silent)?;
+        progress.at(step as u64);
+    }
+    let beliefs = writer.finish()?;
+    let truth = Truth { model: world.truth(), changes: world.events().to_vec() };
+    let truth = write_truth(&folder.join("truth.json"), &truth)?;
+    truth.commit()?;
+    beliefs.commit()?;
+    Ok(path)
+}

@@ -1,0 +1,503 @@
+//! The program from outside: what it prints, writes and refuses.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+use tempfile::TempDir;
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A small world in `w`.
+    fn with_world(arguments: &str) -> Self {
+        let place = Place::new();
+        place.done(&format!("simulate --out w --agents 8 --edge-probability 0.4 --steps 3000 {arguments}"));
+        place
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.folder.path().join(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.folder.path().join(name).exists()
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Everything in the folder, hidden files too.
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    fn run(&self, arguments: &str) -> Output {
+        let mut command = Command::cargo_bin("headwater").unwrap();
+        command.current_dir(self.folder.path()).args(arguments.split_whitespace()).output().unwrap()
+    }
+
+    /// Runs what must succeed; returns standard output.
+    fn done(&self, arguments: &str) -> String {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments}\n{errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs what must fail with this code, print nothing as a result and leave no new file; returns standard error.
+    fn refused(&self, arguments: &str, code: i32) -> String {
+        let before = self.files();
+        let output = self.run(arguments);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}\n{errors}");
+        assert_eq!(self.files(), before, "{arguments} left something behind");
+        assert!(output.stdout.is_empty(), "{arguments}");
+        assert!(!errors.contains("panicked"), "{errors}");
+        errors
+    }
+
+    fn json(&self, arguments: &str) -> Value {
+        serde_json::from_str(&self.done(arguments)).unwrap()
+    }
+}
+
+const LEARN: &str = "learn w/beliefs.parquet --out m.json --method gsl --adaptation 0.05";
+
+#[test]
+fn simulate_learn_rank_explain_compare() {
+    let place = Place::with_world("");
+    let summary = place.json(&format!("{LEARN} --format json"));
+    assert_eq!(summary["agents"], 8);
+    assert_eq!(summary["verdict"]["supported"], true);
+    let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert_eq!(model["format"], "headwater-model/1");
+    for key in ["agents", "hypotheses", "reference", "truth", "agreement", "adaptation", "method", "combination"] {
+        assert!(!model[key].is_null(), "{key}");
+    }
+    assert_eq!(model["combination"].as_array().unwrap().len(), 8);
+    assert_eq!(model["innovation"][0].as_array().unwrap().len(), 4);
+
+    let ranking = place.json("rank m.json --format json");
+    let agents = ranking["agents"].as_array().unwrap();
+    let shares: f64 = agents.iter().map(|agent| agent["share"].as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+    let ranks: Vec<u64> = agents.iter().map(|agent| agent["rank"].as_u64().unwrap()).collect();
+    assert_eq!(ranks, (1..=8).collect::<Vec<_>>());
+    assert!(agents[0].get("posts").is_none(), "what was not asked for is absent");
+    assert_eq!(ranking["divergence"].as_object().unwrap().len(), 4);
+    assert_eq!(place.json("rank m.json --top 2 --format json")["agents"].as_array().unwrap().len(), 2);
+
+    let comparison = place.json("compare m.json w/truth.json");
+    for key in ["combination_error", "evidence_error", "influence_l1", "edge_auc", "top_k_hit", "adaptation_error"] {
+        assert!(comparison[key].is_number(), "{key}");
+    }
+    assert_eq!(comparison["top_k_hit"], 1.0);
+    let same = place.json("compare w/truth.json w/truth.json");
+    assert_eq!((&same["combination_error"], &same["influence_l1"]), (&Value::from(0.0), &Value::from(0.0)));
+
+    let explained = place.json("explain w/truth.json --agent 0 --what-if neutral --format json");
+    let origin: f64 = explained["sources"].as_array().unwrap().iter().map(|s| s["attribution"].as_f64().unwrap()).sum();
+    assert!((origin - 1.0).abs() < 1e-9, "eight agents are all listed, and rows of P sum to one");
+    assert!(explained["likelihoods"]["probabilities"].is_array());
+    assert!(explained["what_if"]["belief_before"].as_f64() > explained["what_if"]["belief_after"].as_f64());
+}
+
+#[test]
+fn every_format_of_every_result_prints() {
+    let place = Place::with_world("");
+    place.done(LEARN);
+    for command in ["rank m.json", "explain m.json --agent 3", "compare m.json w/truth.json", LEARN] {
+        let table = place.done(&format!("{command} --format table"));
+        for line in table.lines().filter(|line| !line.contains(". ") && !line.contains("note: ")) {
+            assert!(line.chars().count() <= 80 || line.ends_with('.'), "{line}");
+        }
+        let csv = place.done(&format!("{command} --format csv"));
+        let width = csv.lines().next().unwrap().split(',').count();
+        assert!(width >= 2 && csv.lines().count() > 2, "{csv}");
+        place.json(&format!("{command} --format json"));
+    }
+}
+
+#[test]
+fn json_and_npz_models_say_the_same() {
+    let place = Place::with_world("");
+    place.done(LEARN);
+    place.done(&LEARN.replace("m.json", "m.npz"));
+    assert_eq!(place.done("rank m.json --format csv"), place.done("rank m.npz --format csv"));
+    assert_eq!(place.json("compare m.npz m.json")["combination_error"], 0.0);
+}
+
+#[test]
+fn beliefs_in_every_format_learn_the_same() {
+    let place = Place::new();
+    for format in ["parquet", "csv", "npy"] {
+        place.done(&format!("simulate --out {format} --agents 5 --edge-probability 0.6 --steps 300 --as {format}"));
+        place.done(&format!("learn {format}/beliefs.{format} --out {format}.json --method gsl --adaptation 0.05"));
+    }
+    assert_eq!(place.read("parquet.json"), place.read("csv.json"));
+    assert_eq!(place.read("parquet.json"), place.read("npy.json"));
+    let piped = Command::cargo_bin("headwater")
+        .unwrap()
+        .current_dir(place.folder.path())
+        .args(["learn", "-", "--out", "piped.json", "--method", "gsl", "--adaptation", "0.05"])
+        .write_stdin(place.read("csv/beliefs.csv"))
+        .output()
+        .unwrap();
+    assert!(piped.status.success());
+    assert_eq!(place.read("piped.json"), place.read("csv.json"));
+    place.done("simulate --out r --agents 5 --edge-probability 0.6 --steps 300 --as csv --log-ratios");
+    place.done("learn r/beliefs.csv --log-ratios --out r.json --method gsl --adaptation 0.05");
+    let error = place.json("compare r.json csv.json")["combination_error"].as_f64().unwrap();
+    assert!(error < 1e-20, "{error}");
+}
+
+#[test]
+fn seeds_and_threads() {
+    let place = Place::new();
+    for (name, arguments) in [("a", "--seed 5"), ("b", "--seed 5 --threads 1"), ("c", "--seed 6")] {
+        place.done(&format!("simulate --out {name} --agents 150 --steps 120 --hypotheses 3 {arguments}"));
+    }
+    let bytes = |name: &str| std::fs::read(place.path(name)).unwrap();
+    assert_eq!(bytes("a/beliefs.parquet"), bytes("b/beliefs.parquet"));
+    assert_eq!(place.read("a/truth.json"), place.read("b/truth.json"));
+    assert_ne!(bytes("a/beliefs.parquet"), bytes("c/beliefs.parquet"));
+    for threads in [1, 2] {
+        let learn = "learn a/beliefs.parquet --method gsl --adaptation 0.05 --window 10";
+        place.done(&format!("{learn} --out t{threads}.json --threads {threads}"));
+    }
+    assert_eq!(place.read("t1.json"), place.read("t2.json"));
+}
+
+#[test]
+fn worlds_of_every_kind_are_written() {
+    let place = Place::new();
+    let kinds = [
+        "--network star --agents 6",
+        "--network preferential --agents 12 --weights random",
+        "--network blocks --agents 12 --edge-probability 0.9 --blocks 2 --weights metropolis",
+        "--likelihoods released --truth 1 --hypotheses 3",
+        "--likelihoods gaussian:3 --influential 1",
+        "--silence 0.3 --as csv",
+        "--change topology:50:0.01 --change state:60:2 --change likelihoods:80",
+    ];
+    for (index, kind) in kinds.iter().enumerate() {
+        place.done(&format!("simulate --out w{index} --steps 120 --burn-in 20 {kind}"));
+        let truth: Value = serde_json::from_str(&place.read(&format!("w{index}/truth.json"))).unwrap();
+        for key in ["centrality", "informativeness", "influence", "likelihoods", "combination", "adaptation"] {
+            assert!(!truth[key].is_null(), "{kind}: {key}");
+        }
+    }
+    let truth: Value = serde_json::from_str(&place.read("w6/truth.json")).unwrap();
+    let steps: Vec<u64> =
+        truth["changes"].as_array().unwrap().iter().map(|change| change["step"].as_u64().unwrap()).collect();
+    assert_eq!(steps, [50, 60, 80, 100]);
+    assert_eq!(truth["truth"], "h2");
+    let rows = place.read("w5/beliefs.csv").lines().count() - 1;
+    assert!((1500..1900).contains(&rows), "{rows} of 2400 cells speak");
+}
+
+#[test]
+fn graphs_are_used_as_given() {
+    let place = Place::new();
+    place.write("g.csv", "source,target,weight\na,b,0.4\nb,b,0.6\nb,a,0.3\na,a,0.7\n");
+    place.done("simulate --graph g.csv --out w --steps 200");
+    let truth: Value = serde_json::from_str(&place.read("w/truth.json")).unwrap();
+    assert_eq!(truth["combination"], serde_json::json!([[0.7, 0.4], [0.3, 0.6]]));
+    place.write("chain.csv", "source,target\na,b\nb,c\n");
+    let errors = place.refused("simulate --graph chain.csv --out x", 1);
+    assert!(errors.contains("nothing \"b\" says can reach \"a\""), "{errors}");
+    place.done("simulate --graph chain.csv --out w2 --steps 200 --allow-reducible");
+    let table = place.done("rank w2/truth.json");
+    assert!(table.contains("not strongly connected") && table.contains("comes from a (100.0%)"), "{table}");
+
+    // Learning on a support: only listed edges and self-weights, and the model is sparse.
+    let place = Place::with_world("--as csv");
+    let truth: Value = serde_json::from_str(&place.read("w/truth.json")).unwrap();
+    let mut edges = String::from("source,target\n");
+    for speaker in 0..8 {
+        for listener in 0..8 {
+            if truth["combination"][speaker][listener].as_f64() > Some(0.0) && speaker != listener {
+                edges.push_str(&format!("{speaker},{listener}\n"));
+            }
+        }
+    }
+    place.write("g.csv", &edges);
+    place.done("learn w/beliefs.csv --graph g.csv --out m.json --method gsl --adaptation 0.05");
+    let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert!(model["combination"]["sparse"].as_array().unwrap().len() <= edges.lines().count() - 1 + 8);
+    let ranking = place.json("rank m.json --graph g.csv --beliefs w/beliefs.csv --format json");
+    let first = &ranking["agents"][0];
+    for key in ["in_degree", "pagerank", "posts", "silent_share"] {
+        assert!(first[key].is_number(), "{key}");
+    }
+    let pagerank: f64 =
+        ranking["agents"].as_array().unwrap().iter().map(|agent| agent["pagerank"].as_f64().unwrap()).sum();
+    assert!((pagerank - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn known_evidence_initial_weights_batches_and_the_simplex() {
+    let place = Place::with_world("");
+    place.done(&format!("{LEARN} --evidence w/truth.json"));
+    let known = place.json("compare m.json w/truth.json")["combination_error"].as_f64().unwrap();
+    place.done(&format!("{LEARN} --initial w/truth.json --learning-rate 1e-9"));
+    let given = place.json("compare m.json w/truth.json")["combination_error"].as_f64().unwrap();
+    assert!(given < 1e-6 && known > given, "{given} {known}");
+    place.done(&format!("{LEARN} --constraint simplex --batch 10 --passes 2 --sparsity 0.001"));
+    let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    for listener in 0..8 {
+        let sum: f64 = (0..8).map(|speaker| model["combination"][speaker][listener].as_f64().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn traces_end_at_the_model() {
+    let place = Place::with_world("");
+    place.done(&format!("{LEARN} --trace t.csv --truth w/truth.json"));
+    let trace = place.read("t.csv");
+    let rows: Vec<&str> = trace.lines().collect();
+    assert_eq!(rows[0], "step,error");
+    let (step, error) = rows[rows.len() - 1].split_once(',').unwrap();
+    assert_eq!(step, "2999");
+    let wanted = place.json("compare m.json w/truth.json")["combination_error"].as_f64().unwrap();
+    assert!((error.parse::<f64>().unwrap() - wanted).abs() < 1e-12);
+    place.done(&format!("{LEARN} --trace t.csv --truth w/truth.json --trace-every 1000"));
+    let steps: Vec<String> =
+        place.read("t.csv").lines().skip(1).map(|row| row.split(',').next().unwrap().into()).collect();
+    assert_eq!(steps, ["999", "1999", "2999"]);
+    assert!(place.refused(&format!("{LEARN} --trace u.csv"), 2).contains("--truth"));
+}
+
+#[test]
+fn a_checkpoint_continues_as_if_never_stopped() {
+    let place = Place::with_world("--as csv");
+    let learn = "learn w/beliefs.csv --method gsl --adaptation 0.05 --passes 2";
+    place.done(&format!("{learn} --out whole.json"));
+    // The first 1000 steps, saved; then the whole file.
+    let rows: Vec<String> = place.read("w/beliefs.csv").lines().map(str::to_owned).collect();
+    place.write("head.csv", rows[..=8000].join("\n") + "\n");
+    place.done("learn head.csv --method gsl --adaptation 0.05 --passes 1 --out h.json --checkpoint c.json");
+    place.done("learn w/beliefs.csv --resume c.json --out rest.json");
+    place.done("learn w/beliefs.csv --method gsl --adaptation 0.05 --out once.json");
+    let numbers = |name: &str| -> Value {
+        let model: Value = serde_json::from_str(&place.read(name)).unwrap();
+        serde_json::json!([model["combination"], model["evidence"]])
+    };
+    assert_eq!(numbers("rest.json"), numbers("once.json"));
+    // Other options, other beliefs, other files.
+    assert!(place.refused("learn w/beliefs.csv --resume c.json --out x.json --window 5", 2).contains("checkpoint"));
+    place.done("simulate --out v --agents 8 --edge-probability 0.4 --steps 3000 --seed 2");
+    let errors = place.refused("learn v/beliefs.parquet --resume c.json --out x.json", 1);
+    assert!(errors.contains("made on other beliefs"), "{errors}");
+    assert!(place.refused("learn w/beliefs.csv --resume h.json --out x.json", 1).contains("not a checkpoint"));
+}
+
+#[test]
+fn tuning_beats_the_default_on_a_short_series() {
+    let place = Place::with_world("--likelihoods released");
+    let output = place.run(&format!("{LEARN} --tune"));
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("tuned over 24 settings"));
+    let tuned = place.json("compare m.json w/truth.json")["combination_error"].as_f64().unwrap();
+    place.done(LEARN);
+    let default = place.json("compare m.json w/truth.json")["combination_error"].as_f64().unwrap();
+    assert!(tuned < default, "{tuned} {default}");
+}
+
+#[test]
+fn a_rate_beyond_the_bound_is_warned_of_or_refused_with_numbers() {
+    let place = Place::with_world("");
+    let bound = place.json(&format!("{LEARN} --format json"))["stability_bound"].as_f64().unwrap();
+    let output = place.run(&format!("{LEARN} --learning-rate {}", 1.1 * bound));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("beyond the stability bound 2/((1−δ)²λ_max)"), "{errors}");
+    let place = Place::with_world("");
+    let errors = place.refused(&format!("{LEARN} --learning-rate {}", 1e4 * bound), 1);
+    assert!(errors.contains("diverged at step") && errors.contains("hint: use --learning-rate"), "{errors}");
+}
+
+#[test]
+fn silence_is_carried_forward_counted_and_warned_of() {
+    let place = Place::with_world("--silence 0.2");
+    let output = place.run(LEARN);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("of 24000 beliefs are missing (19.9%)"), "{errors}");
+    let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert!(model["diagnostics"]["warnings"][0].as_str().unwrap().contains("repeats an agent's last opinion"));
+}
+
+#[test]
+fn bad_beliefs_are_refused_by_place_and_cure() {
+    let place = Place::new();
+    let learn = "--out m.json --method gsl --adaptation 0.05 --window 1";
+    let rows: String = (0..5).map(|step| format!("{step},a,0.5,0.5\n{step},b,0.4,0.6\n")).collect();
+    let head = "time,agent,yes,no\n";
+    let cases = [
+        (format!("{head}{rows}9,a,-0.5,1.5\n"), "line 12, column yes: met -0.5"),
+        (format!("{head}{rows}9,a,NaN,0.5\n"), "line 12, column yes: met NaN"),
+        (format!("{head}{rows}9,a,0.5,0.6\n"), "must sum to 1"),
+        (format!("{head}{rows}9,a,1,0\n"), "1 of 22 probabilities are zero"),
+        (format!("{head}{rows}4,a,0.5,0.5\n"), "line 12: agent \"a\" already has a belief at time 4"),
+        (format!("time,agent,yes,no,mood\n0,a,0.5,0.5,glad\n"), "column mood: met \"glad\", which is not a number"),
+        (format!("time,agent,yes\n0,a,1\n"), "1 hypothesis column(s) met"),
+        (format!("{head}0,a,0.5,0.5\n0,b,0.5,0.5\n1,a,0.5,0.5\n1,b,0.5,0.5\n"), "2 time steps seen, but 3 are needed"),
+        (format!("{head}0,a,0.5,0.5\n1,a,0.5,0.5\n2,a,0.5,0.5\n"), "1 agent(s) met"),
+    ];
+    for (content, wanted) in cases {
+        place.write("b.csv", content);
+        let errors = place.refused(&format!("learn b.csv {learn}"), 1);
+        assert!(errors.contains(wanted) && errors.starts_with("reading b.csv\nerror: "), "{errors}\nwanted {wanted}");
+    }
+    place.write("b.csv", format!("{head}{rows}"));
+    place.write("g.csv", "source,target\na,b\nzoe,a\n");
+    let errors = place.refused(&format!("learn b.csv --graph g.csv {learn}"), 1);
+    assert!(errors.contains("g.csv, line 3: the graph names agents that never speak: \"zoe\""), "{errors}");
+    let errors = place.refused(&format!("learn nowhere.csv {learn}"), 1);
+    assert!(errors.contains("nowhere.csv: cannot read"), "{errors}");
+    for (rate, adaptation, wanted) in [
+        ("0.1", "0", "adaptation is 0"),
+        ("0.1", "1", "adaptation is 1"),
+        ("0.1", "-0.5", "adaptation is -0.5"),
+        ("0", "0.1", "learning-rate is 0"),
+        ("-1", "0.1", "learning-rate is -1"),
+    ] {
+        let command = format!("learn b.csv --out m.json --method gsl --adaptation {adaptation} --learning-rate {rate}");
+        let errors = place.refused(&command, 1);
+        assert!(errors.contains(wanted), "{errors}");
+    }
+    place.write("t.npy", b"\x93NUMPY\x01\x00");
+    place.write("t.parquet", b"PAR1 and then nothing");
+    for name in ["t.npy", "t.parquet"] {
+        assert!(place.refused(&format!("learn {name} {learn}"), 1).contains("write it again"));
+    }
+    assert!(
+        place
+            .refused("learn b.csv --out no/such/m.json --method gsl --adaptation 0.1 --window 1", 1)
+            .contains("m.json")
+    );
+}
+
+#[test]
+fn wrong_usage_exits_with_two() {
+    let place = Place::new();
+    for arguments in [
+        "",
+        "no-such-command",
+        "learn b.csv --out m.json --method gsl",
+        "learn b.csv --out m.json --method gsl --adaptation auto",
+        "learn b.csv --out m.json --method gsl --adaptation much",
+        "learn b.csv --method gsl --adaptation 0.1",
+        "simulate",
+        "simulate --out w --change weather:5",
+        "simulate --out w --likelihoods gaussian:0",
+        "rank m.json --format xml",
+        "rank m.json --threads 0",
+        "compare m.json",
+        "explain m.json --agent a --what-if explode",
+    ] {
+        place.refused(arguments, 2);
+    }
+    let errors = place.refused("learn b.csv --out m.json --method gsl", 2);
+    assert!(errors.contains("needs a number for --adaptation") && errors.contains("hint:"), "{errors}");
+    for arguments in ["rank gone.json", "explain gone.json --agent a", "compare gone.json gone.json"] {
+        assert!(place.refused(arguments, 1).contains("gone.json: cannot read"));
+    }
+    let place = Place::with_world("");
+    let errors = place.refused("explain w/truth.json --agent nobody", 1);
+    assert!(errors.contains("no agent \"nobody\"") && errors.contains("known: 0, 1, 2"), "{errors}");
+    for arguments in ["--adaptation 2", "--agents 1", "--hypotheses 1", "--truth 9", "--edge-probability 0.0001"] {
+        place.refused(&format!("simulate --out v {arguments}"), 1);
+    }
+}
+
+#[test]
+fn help_version_and_completions() {
+    let place = Place::new();
+    assert_eq!(place.done("--version"), format!("headwater {} (headwater-model/1)\n", env!("CARGO_PKG_VERSION")));
+    for command in ["demo", "simulate", "learn", "rank", "explain", "compare", "completions"] {
+        let help = place.done(&format!("{command} --help"));
+        assert!(help.contains("Example: headwater"), "{command}");
+        assert!(help.contains("--threads") && help.contains("--quiet"), "{command}");
+    }
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(place.done(&format!("completions {shell}")).contains("headwater"));
+    }
+}
+
+#[test]
+fn quiet_means_results_only() {
+    let place = Place::with_world("");
+    let output = place.run(&format!("{LEARN} --quiet"));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!output.stdout.is_empty());
+}
+
+#[test]
+fn the_demo_finds_the_informed_agents() {
+    let place = Place::new();
+    let text = place.done("demo --out d");
+    assert!(text.contains("100.0% of the true top 3 found"), "{text}");
+    for name in ["beliefs.parquet", "truth.json", "model.json"] {
+        assert!(place.has(&format!("d/{name}")), "{name}");
+    }
+    insta::assert_snapshot!("demo", text);
+    insta::assert_snapshot!("rank", place.done("rank d/truth.json --top 5"));
+    insta::assert_snapshot!("explain", place.done("explain d/truth.json --agent 0 --what-if remove --top 4"));
+}
+
+/// Ctrl-C in the middle of a long run: no partial file; with a checkpoint, the state to continue from.
+#[cfg(unix)]
+#[test]
+fn interrupts_leave_nothing_half_written() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+    let place = Place::with_world("");
+    let program = assert_cmd::cargo::cargo_bin("headwater");
+    let interrupt = |arguments: &str, started: &dyn Fn() -> bool| {
+        let mut child = Command::new(&program)
+            .current_dir(place.folder.path())
+            .args(arguments.split_whitespace())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begin = Instant::now();
+        while !started() && begin.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        child.wait().unwrap().code()
+    };
+    // A simulation that would take minutes.
+    let hidden = |folder: &Path| std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    let folder = place.path("long");
+    assert_eq!(interrupt("simulate --out long --steps 100000000", &|| hidden(&folder)), Some(130));
+    assert!(!hidden(&folder), "the draft is gone");
+    // A learner that would take minutes.
+    let before = place.files();
+    assert_eq!(interrupt(&format!("{LEARN} --passes 100000"), &|| true), Some(130));
+    assert_eq!(place.files(), before);
+    assert_eq!(interrupt(&format!("{LEARN} --passes 100000 --checkpoint c.json"), &|| true), Some(130));
+    assert!(place.has("c.json") && !place.has("m.json"));
+}

@@ -1,0 +1,668 @@
+//! Beliefs on disk: a long table (CSV or Parquet) or an array (`.npy`), streamed into or out of a panel.
+
+use crate::npy::{self, Header, Kind};
+use crate::time::parse_time;
+use crate::{Draft, Error};
+use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use headwater::panel::{self, PanelBuilder, Times, Unit};
+use headwater::{Panel, Roster};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// More zero probabilities than this are a sign of rounding, not of certainty.
+const MOST_ZEROS: f64 = 0.01;
+
+/// Numbers of an array read at a time.
+const FLOATS_AT_ONCE: usize = 1 << 18;
+
+/// Rows per Parquet batch.
+const BATCH: usize = 1 << 16;
+
+/// A panel, and what was done to it at the door.
+#[derive(Debug)]
+pub struct Beliefs {
+    /// The beliefs.
+    pub panel: Panel,
+    /// Probabilities of zero that were raised.
+    pub zeros: usize,
+    /// Numbers read.
+    pub cells: usize,
+}
+
+/// Reads beliefs by extension: `.parquet`, `.npy`, otherwise CSV; `-` is CSV on standard input.
+///
+/// With `log_ratios` the numbers are log ψ(θ_0)/ψ(θ_j) instead of probabilities.
+pub fn read_beliefs(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
+    if path == Path::new("-") {
+        return read_csv(std::io::stdin().lock(), path, log_ratios);
+    }
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("npy") => read_npy(path, log_ratios),
+        Some("parquet") => read_parquet(path, log_ratios),
+        _ => read_csv(BufReader::with_capacity(1 << 18, open(path)?), path, log_ratios),
+    }
+}
+
+fn open(path: &Path) -> Result<File, Error> {
+    if path.is_dir() {
+        return Err(Error::file(path, "is a folder; a beliefs file is wanted"));
+    }
+    File::open(path).map_err(Error::io(path, "cannot read"))
+}
+
+/// Columns of a long table: where time, agent and posts are, and which are hypotheses.
+struct Layout {
+    time: usize,
+    agent: usize,
+    posts: Option<usize>,
+    values: Vec<usize>,
+    names: Vec<String>,
+}
+
+impl Layout {
+    fn new<'a>(header: impl Iterator<Item = &'a str>, path: &Path, log_ratios: bool) -> Result<Self, Error> {
+        let header: Vec<&str> = header.map(str::trim).collect();
+        let find = |name: &str| header.iter().position(|column| *column == name);
+        let missing = |name: &str| {
+            let met = header.join(",");
+            Error::place(
+                path,
+                "line 1",
+                format!("there is no column {name:?} among {met:?}; wanted time,agent and a column per hypothesis"),
+            )
+        };
+        let time = find("time").ok_or_else(|| missing("time"))?;
+        let agent = find("agent").ok_or_else(|| missing("agent"))?;
+        let posts = find("posts");
+        let values: Vec<usize> =
+            (0..header.len()).filter(|column| ![Some(time), Some(agent), posts].contains(&Some(*column))).collect();
+        let names: Vec<String> = values.iter().map(|&column| header[column].to_owned()).collect();
+        let fewest = if log_ratios { 1 } else { 2 };
+        if values.len() < fewest {
+            return Err(Error::place(
+                path,
+                "line 1",
+                format!(
+                    "{} hypothesis column(s) met ({}); at least {fewest} are wanted{}",
+                    values.len(),
+                    names.join(","),
+                    if log_ratios { "" } else { ", with probabilities that sum to 1" }
+                ),
+            ));
+        }
+        Ok(Layout { time, agent, posts, values, names })
+    }
+
+    /// Names of the hypotheses, the reference first.
+    fn hypotheses(&self, log_ratios: bool) -> Vec<String> {
+        if !log_ratios {
+            return self.names.clone();
+        }
+        // Log-ratio columns name θ_1…θ_H; ours are h1…hH.
+        let ours = self.names.iter().enumerate().all(|(position, name)| *name == format!("h{}", position + 1));
+        let reference = if ours { "h0" } else { "reference" };
+        std::iter::once(reference.to_owned()).chain(self.names.iter().cloned()).collect()
+    }
+}
+
+/// Takes rows of numbers through the library's door and says where a bad one was.
+struct Door<'a> {
+    path: &'a Path,
+    builder: Option<PanelBuilder>,
+    unit: Option<Unit>,
+    log_ratios: bool,
+    hypotheses: Vec<String>,
+    ratios: Vec<f64>,
+    zeros: usize,
+    cells: usize,
+    first_zero: Option<String>,
+}
+
+impl<'a> Door<'a> {
+    fn new(path: &'a Path, layout: &Layout, log_ratios: bool) -> Self {
+        let hypotheses = layout.hypotheses(log_ratios);
+        Door {
+            path,
+            builder: None,
+            unit: None,
+            log_ratios,
+            ratios: vec![0.0; hypotheses.len() - 1],
+            hypotheses,
+            zeros: 0,
+            cells: 0,
+            first_zero: None,
+        }
+    }
+
+    fn row(
+        &mut self,
+        place: &dyn Fn() -> String,
+        (unit, time): (Unit, i64),
+        time_text: &dyn Fn() -> String,
+        agent: &str,
+        values: &[f64],
+        posts: u32,
+    ) -> Result<(), Error> {
+        let unit = *self.unit.get_or_insert(unit);
+        let builder = self.builder.get_or_insert_with(|| PanelBuilder::new(self.hypotheses.clone(), unit));
+        let zeros = ratios_of(values, &mut self.ratios, &self.hypotheses, self.log_ratios).map_err(|error| {
+            let (column, problem) = match error {
+                headwater::Error::Belief { hypothesis, problem } => (format!(", column {hypothesis}"), problem),
+                other => (String::new(), other.to_string()),
+            };
+            Error::place(self.path, format!("{}{column}", place()), problem)
+        })?;
+        self.cells += values.len();
+        self.zeros += zeros;
+        if zeros > 0 && self.first_zero.is_none() {
+            self.first_zero = Some(place());
+        }
+        builder.push(time, agent, &self.ratios, posts).map_err(|error| {
+            let problem = match error {
+                headwater::Error::DuplicateBelief { agent, .. } => {
+                    format!("agent {agent:?} already has a belief at time {}; keep one", time_text())
+                }
+                other => other.to_string(),
+            };
+            Error::place(self.path, place(), problem)
+        })
+    }
+
+    fn time(&self, text: &str, place: &dyn Fn() -> String) -> Result<(Unit, i64), Error> {
+        let wanted = match self.unit {
+            None => "a step number or an RFC 3339 time such as 2024-05-01T00:00:00Z",
+            Some(Unit::Steps) => "a step number, as in the rows before",
+            Some(Unit::Microseconds) => "an RFC 3339 time, as in the rows before",
+        };
+        parse_time(text).filter(|(unit, _)| self.unit.is_none_or(|known| known == *unit)).ok_or_else(|| {
+            Error::place(self.path, format!("{}, column time", place()), format!("met {text:?}; wanted {wanted}"))
+        })
+    }
+
+    fn finish(self) -> Result<Beliefs, Error> {
+        check_zeros(self.path, self.zeros, self.cells, self.first_zero.as_deref())?;
+        let builder = self.builder.ok_or_else(|| Error::file(self.path, "holds no beliefs"))?;
+        let panel = builder.finish().map_err(Error::data(self.path))?;
+        Ok(Beliefs { panel, zeros: self.zeros, cells: self.cells })
+    }
+}
+
+fn ratios_of(
+    values: &[f64],
+    ratios: &mut [f64],
+    hypotheses: &[String],
+    log_ratios: bool,
+) -> Result<usize, headwater::Error> {
+    if !log_ratios {
+        return panel::log_ratios(values, ratios, hypotheses);
+    }
+    if let Some(bad) = values.iter().position(|value| !value.is_finite()) {
+        return Err(headwater::Error::Belief {
+            hypothesis: hypotheses[bad + 1].clone(),
+            problem: format!("met {}; a log-ratio must be a finite number", values[bad]),
+        });
+    }
+    ratios.copy_from_slice(values);
+    Ok(0)
+}
+
+fn check_zeros(path: &Path, zeros: usize, cells: usize, first: Option<&str>) -> Result<(), Error> {
+    if zeros as f64 <= MOST_ZEROS * cells as f64 {
+        return Ok(());
+    }
+    Err(Error::place(
+        path,
+        first.unwrap_or_default(),
+        format!(
+            "{zeros} of {cells} probabilities are zero (this is the first); more than {}% says that they were rounded. Write more decimals, or log-ratios with --log-ratios",
+            100.0 * MOST_ZEROS
+        ),
+    ))
+}
+
+fn posts_of(number: f64) -> Option<u32> {
+    (number >= 0.0 && number.fract() == 0.0 && number <= f64::from(u32::MAX)).then_some(number as u32)
+}
+
+fn bad_posts(path: &Path, place: &str, met: &str) -> Error {
+    Error::place(path, format!("{place}, column posts"), format!("met {met}; wanted a whole number of at least 0"))
+}
+
+fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
+    let mut reader = csv::ReaderBuilder::new().from_reader(from);
+    let broken = |error: csv::Error| {
+        let place = error.position().map_or("line 1".to_owned(), |position| format!("line {}", position.line()));
+        let problem = match error.kind() {
+            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                format!("has {len} cells where the header has {expected_len}")
+            }
+            csv::ErrorKind::Utf8 { .. } => "is not UTF-8 text".to_owned(),
+            _ => error.to_string(),
+        };
+        Error::place(path, place, problem)
+    };
+    let layout = Layout::new(reader.headers().map_err(broken)?.iter(), path, log_ratios)?;
+    let mut door = Door::new(path, &layout, log_ratios);
+    let mut record = csv::StringRecord::new();
+    let mut values = vec![0.0; layout.values.len()];
+    while reader.read_record(&mut record).map_err(broken)? {
+        let line = record.position().map_or(0, |position| position.line());
+        let place = || format!("line {line}");
+        let cell = |column: usize| record.get(column).unwrap_or_default().trim();
+        for (value, (&column, name)) in values.iter_mut().zip(layout.values.iter().zip(&layout.names)) {
+            *value = cell(column).parse().map_err(|_| {
+                Error::place(
+                    path,
+                    format!("line {line}, column {name}"),
+                    format!(
+                        "met {:?}, which is not a number; every column but time, agent and posts is a hypothesis",
+                        cell(column)
+                    ),
+                )
+            })?;
+        }
+        let posts = match layout.posts {
+            None => 1,
+            Some(column) => (cell(column).parse().ok().and_then(posts_of))
+                .ok_or_else(|| bad_posts(path, &place(), &format!("{:?}", cell(column))))?,
+        };
+        let agent = cell(layout.agent);
+        if agent.is_empty() {
+            return Err(Error::place(path, format!("line {line}, column agent"), "is empty; a name is wanted"));
+        }
+        let time = door.time(cell(layout.time), &place)?;
+        door.row(&place, time, &|| cell(layout.time).to_owned(), agent, &values, posts)?;
+    }
+    door.finish()
+}
+
+fn read_parquet(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
+    let broken = |error: &dyn std::fmt::Display| {
+        Error::file(path, format!("is not a whole Parquet file ({error}); write it again"))
+    };
+    let builder = ParquetRecordBatchReaderBuilder::try_new(open(path)?).map_err(|error| broken(&error))?;
+    let schema = builder.schema().clone();
+    let layout = Layout::new(schema.fields().iter().map(|field| field.name().as_str()), path, log_ratios)?;
+    for (&column, name) in layout.values.iter().zip(&layout.names) {
+        let kind = schema.field(column).data_type();
+        if !kind.is_numeric() {
+            return Err(Error::place(
+                path,
+                format!("column {name}"),
+                format!("holds {kind}, not numbers; every column but time, agent and posts is a hypothesis"),
+            ));
+        }
+    }
+    let mut door = Door::new(path, &layout, log_ratios);
+    let mut first_row = 0;
+    for batch in builder.with_batch_size(BATCH).build().map_err(|error| broken(&error))? {
+        let batch = batch.map_err(|error| broken(&error))?;
+        parquet_rows(&batch, &layout, &mut door, first_row)?;
+        first_row += batch.num_rows();
+    }
+    door.finish()
+}
+
+fn parquet_rows(batch: &RecordBatch, layout: &Layout, door: &mut Door<'_>, first_row: usize) -> Result<(), Error> {
+    let path = door.path;
+    let convert = |column: usize, to: &DataType| -> Result<ArrayRef, Error> {
+        let name = batch.schema().field(column).name().clone();
+        let array = cast(batch.column(column), to)
+            .map_err(|error| Error::place(path, format!("column {name}"), error.to_string()))?;
+        match (0..array.len()).find(|&row| array.is_null(row)) {
+            None => Ok(array),
+            Some(row) => Err(Error::place(
+                path,
+                format!("row {}, column {name}", first_row + row + 1),
+                "is null; leave out the row of a silent agent",
+            )),
+        }
+    };
+    let values: Vec<ArrayRef> =
+        layout.values.iter().map(|&column| convert(column, &DataType::Float64)).collect::<Result<_, _>>()?;
+    let values: Vec<&[f64]> = values.iter().map(|array| &array.as_primitive::<Float64Type>().values()[..]).collect();
+    let agents = convert(layout.agent, &DataType::Utf8)?;
+    let agents = agents.as_string::<i32>();
+    let posts = layout.posts.map(|column| convert(column, &DataType::Float64)).transpose()?;
+    let kind = batch.column(layout.time).data_type().clone();
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let (numbers, texts, unit) = match kind {
+        _ if kind.is_integer() => (Some(convert(layout.time, &DataType::Int64)?), None, Unit::Steps),
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => {
+            (Some(convert(layout.time, &micros)?), None, Unit::Microseconds)
+        }
+        _ => (None, Some(convert(layout.time, &DataType::Utf8)?), Unit::Steps),
+    };
+    let mut row_values = vec![0.0; values.len()];
+    for row in 0..batch.num_rows() {
+        let place = || format!("row {}", first_row + row + 1);
+        row_values.iter_mut().zip(&values).for_each(|(value, column)| *value = column[row]);
+        let time = match (&numbers, &texts) {
+            (Some(array), _) if unit == Unit::Steps => (unit, array.as_primitive::<Int64Type>().value(row)),
+            (Some(array), _) => (unit, array.as_primitive::<TimestampMicrosecondType>().value(row)),
+            (None, Some(array)) => door.time(array.as_string::<i32>().value(row), &place)?,
+            (None, None) => unreachable!("one of the two is set above"),
+        };
+        let posts = match &posts {
+            None => 1,
+            Some(array) => {
+                let met = array.as_primitive::<Float64Type>().value(row);
+                posts_of(met).ok_or_else(|| bad_posts(path, &place(), &met.to_string()))?
+            }
+        };
+        let time_text = || match &texts {
+            Some(array) => array.as_string::<i32>().value(row).to_owned(),
+            None => headwater_time(time),
+        };
+        door.row(&place, time, &time_text, agents.value(row), &row_values, posts)?;
+    }
+    Ok(())
+}
+
+fn headwater_time((unit, time): (Unit, i64)) -> String {
+    match unit {
+        Unit::Steps => time.to_string(),
+        Unit::Microseconds => crate::show_time(&Times::Instants(vec![time]), 0),
+    }
+}
+
+fn read_npy(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
+    let file = open(path)?;
+    let size = file.metadata().map_err(Error::io(path, "cannot read"))?.len();
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let header = Header::read(&mut reader, path)?;
+    if !matches!(header.kind, Kind::Float64 | Kind::Float32) {
+        return Err(Error::file(path, "does not hold float64 or float32 numbers; convert it with .astype(float)"));
+    }
+    let wanted = if log_ratios { "(T, N, H) or (T, N)" } else { "(T, N, number of hypotheses)" };
+    let (steps, agents, values) = match header.shape[..] {
+        [steps, agents] if log_ratios => (steps, agents, 1),
+        [steps, agents, values] => (steps, agents, values),
+        _ => return Err(Error::file(path, format!("has shape {:?}; wanted {wanted}", header.shape))),
+    };
+    let header_end = std::io::Seek::stream_position(&mut reader).map_err(Error::io(path, "cannot read"))?;
+    let (met, needed) = (size.saturating_sub(header_end), header.bytes());
+    if needed.is_none_or(|needed| needed as u64 != met) {
+        let needed = needed.map_or("more than a machine holds".to_owned(), |needed| needed.to_string());
+        return Err(Error::file(
+            path,
+            format!(
+                "is truncated or damaged: {met} bytes of numbers met, {needed} needed for shape {:?}; write it again",
+                header.shape
+            ),
+        ));
+    }
+    if steps == 0 {
+        return Err(Error::file(path, "holds no time steps"));
+    }
+    let roster = Roster::numbered(agents, values + usize::from(log_ratios)).map_err(Error::data(path))?;
+    let ratios = roster.ratios();
+    let mut log_beliefs = vec![0.0; steps * agents * ratios];
+    let mut posts = vec![1u32; steps * agents];
+    let (mut silent, mut zeros, mut first_zero) = (false, 0, None);
+    // Fortran order scatters a frame over the whole file, so that one is read as a whole and turned.
+    let whole = if header.fortran {
+        let mut whole = vec![0.0; steps * agents * values];
+        header.floats(&mut reader, &mut whole).map_err(Error::io(path, "cannot read"))?;
+        let turned = |cell: usize| {
+            let (step, agent, value) = (cell / (agents * values), cell / values % agents, cell % values);
+            whole[step + steps * (agent + agents * value)]
+        };
+        Some((0..whole.len()).map(turned).collect::<Vec<f64>>())
+    } else {
+        None
+    };
+    let width = agents * values;
+    let at_once = (FLOATS_AT_ONCE / width).clamp(1, steps);
+    let mut buffer = vec![0.0; at_once * width];
+    let chunks = log_beliefs.chunks_mut(at_once * agents * ratios).zip(posts.chunks_mut(at_once * agents));
+    for (chunk, (out, posts)) in chunks.enumerate() {
+        let first = chunk * at_once;
+        let count = posts.len() / agents;
+        let frames = match &whole {
+            Some(whole) => &whole[first * width..(first + count) * width],
+            None => {
+                let frames = &mut buffer[..count * width];
+                header.floats(&mut reader, frames).map_err(Error::io(path, "cannot read"))?;
+                frames
+            }
+        };
+        let frames = frames.par_chunks_exact(width).zip(out.par_chunks_exact_mut(agents * ratios));
+        let checked: Vec<Result<Checked, Error>> = (frames.zip(posts.par_chunks_exact_mut(agents)).enumerate())
+            .map(|(frame, ((values, out), posts))| {
+                npy_frame(values, out, posts, &roster, log_ratios).map_err(|(agent, problem)| {
+                    Error::place(path, format!("cell [{}, {agent}]", first + frame), problem)
+                })
+            })
+            .collect();
+        for (frame, checked) in checked.into_iter().enumerate() {
+            let checked = checked?;
+            silent |= checked.silent;
+            zeros += checked.zeros;
+            if let (None, Some(agent)) = (&first_zero, checked.first_zero) {
+                first_zero = Some(format!("cell [{}, {agent}]", first + frame));
+            }
+        }
+    }
+    let cells = steps * agents * values;
+    check_zeros(path, zeros, cells, first_zero.as_deref())?;
+    let times = Times::Steps((0..steps as i64).collect());
+    let panel = Panel::new(roster, times, log_beliefs, silent.then_some(posts)).map_err(Error::data(path))?;
+    Ok(Beliefs { panel, zeros, cells })
+}
+
+/// What the door met in one frame of an array.
+#[derive(Default)]
+struct Checked {
+    silent: bool,
+    zeros: usize,
+    first_zero: Option<usize>,
+}
+
+/// Takes one frame (agent by agent) through the door into a frame in column order.
+fn npy_frame(
+    values: &[f64],
+    out: &mut [f64],
+    posts: &mut [u32],
+    roster: &Roster,
+    log_ratios: bool,
+) -> Result<Checked, (usize, String)> {
+    let agents = posts.len();
+    let mut checked = Checked::default();
+    let mut ratios = vec![0.0; roster.ratios()];
+    for (agent, row) in values.chunks_exact(values.len() / agents).enumerate() {
+        if row.iter().all(|value| value.is_nan()) {
+            posts[agent] = 0;
+            checked.silent = true;
+            continue;
+        }
+        let raised = ratios_of(row, &mut ratios, roster.hypotheses(), log_ratios).map_err(|error| match error {
+            headwater::Error::Belief { hypothesis, problem } => (agent, format!("hypothesis {hypothesis}: {problem}")),
+            other => (agent, other.to_string()),
+        })?;
+        if raised > 0 {
+            checked.zeros += raised;
+            checked.first_zero = checked.first_zero.or(Some(agent));
+        }
+        for (ratio, &value) in ratios.iter().enumerate() {
+            out[ratio * agents + agent] = value;
+        }
+    }
+    Ok(checked)
+}
+
+/// The formats beliefs are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeliefsFormat {
+    /// Long table, text.
+    Csv,
+    /// Long table, columnar.
+    Parquet,
+    /// Array.
+    Npy,
+}
+
+impl BeliefsFormat {
+    /// The file's extension.
+    pub fn extension(self) -> &'static str {
+        match self {
+            BeliefsFormat::Csv => "csv",
+            BeliefsFormat::Parquet => "parquet",
+            BeliefsFormat::Npy => "npy",
+        }
+    }
+}
+
+/// Writes beliefs frame by frame.
+pub struct BeliefsWriter {
+    roster: Roster,
+    log_ratios: bool,
+    sink: Sink,
+    numbers: Vec<f64>,
+}
+
+enum Sink {
+    Csv(Draft),
+    Npy(Draft),
+    Parquet { writer: Box<ArrowWriter<Draft>>, schema: Arc<Schema>, rows: Rows },
+}
+
+#[derive(Default)]
+struct Rows {
+    time: Int64Builder,
+    agent: StringBuilder,
+    values: Vec<Float64Builder>,
+    count: usize,
+}
+
+impl BeliefsWriter {
+    /// Starts a file of `steps` frames.
+    pub fn create(
+        path: &Path,
+        format: BeliefsFormat,
+        roster: &Roster,
+        steps: usize,
+        log_ratios: bool,
+    ) -> Result<Self, Error> {
+        let mut draft = Draft::create(path)?;
+        let names = &roster.hypotheses()[usize::from(log_ratios)..];
+        let sink = match format {
+            BeliefsFormat::Csv => {
+                writeln!(draft, "time,agent,{}", names.join(",")).map_err(Error::io(path, "cannot write"))?;
+                Sink::Csv(draft)
+            }
+            BeliefsFormat::Npy => {
+                let header = Header::new(Kind::Float64, false, &[steps, roster.agents().len(), names.len()]);
+                header.write(&mut draft).map_err(Error::io(path, "cannot write"))?;
+                Sink::Npy(draft)
+            }
+            BeliefsFormat::Parquet => {
+                let mut fields =
+                    vec![Field::new("time", DataType::Int64, false), Field::new("agent", DataType::Utf8, false)];
+                fields.extend(names.iter().map(|name| Field::new(name, DataType::Float64, false)));
+                let schema = Arc::new(Schema::new(fields));
+                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+                let writer = ArrowWriter::try_new(draft, schema.clone(), Some(properties))
+                    .map_err(|error| Error::file(path, error.to_string()))?;
+                let values = names.iter().map(|_| Float64Builder::new()).collect();
+                Sink::Parquet { writer: Box::new(writer), schema, rows: Rows { values, ..Rows::default() } }
+            }
+        };
+        Ok(BeliefsWriter { roster: roster.clone(), log_ratios, sink, numbers: Vec::new() })
+    }
+
+    /// Writes Λ of one step (N × H in column order), leaving out the silent.
+    pub fn write(&mut self, time: i64, frame: &[f64], silent: &[bool]) -> Result<(), Error> {
+        let agents = self.roster.agents().len();
+        for agent in 0..agents {
+            let ratios = frame[agent..].iter().step_by(agents).copied();
+            if self.log_ratios {
+                self.numbers.clear();
+                self.numbers.extend(ratios);
+            } else {
+                panel::probabilities(ratios, &mut self.numbers);
+            }
+            let silent = silent.get(agent).copied().unwrap_or(false);
+            match &mut self.sink {
+                Sink::Csv(draft) if !silent => {
+                    let name = quoted(&self.roster.agents()[agent]);
+                    let line = || -> std::io::Result<()> {
+                        write!(draft, "{time},{name}")?;
+                        for number in &self.numbers {
+                            // Shortest text that reads back as the same number.
+                            if number.abs() < 1e-5 {
+                                write!(draft, ",{number:e}")?
+                            } else {
+                                write!(draft, ",{number}")?
+                            }
+                        }
+                        writeln!(draft)
+                    }();
+                    line.map_err(Error::io(draft.path(), "cannot write"))?;
+                }
+                Sink::Npy(draft) => {
+                    if silent {
+                        self.numbers.fill(f64::NAN);
+                    }
+                    npy::write_floats(draft, &self.numbers).map_err(Error::io(draft.path(), "cannot write"))?;
+                }
+                Sink::Parquet { writer, schema, rows } if !silent => {
+                    rows.time.append_value(time);
+                    rows.agent.append_value(&self.roster.agents()[agent]);
+                    for (column, number) in rows.values.iter_mut().zip(&self.numbers) {
+                        column.append_value(*number);
+                    }
+                    rows.count += 1;
+                    if rows.count == BATCH {
+                        rows.flush(writer, schema)?;
+                    }
+                }
+                Sink::Csv(_) | Sink::Parquet { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the file; it takes its name when the returned draft is committed.
+    pub fn finish(self) -> Result<Draft, Error> {
+        match self.sink {
+            Sink::Csv(draft) | Sink::Npy(draft) => Ok(draft),
+            Sink::Parquet { mut writer, schema, mut rows } => {
+                rows.flush(&mut writer, &schema)?;
+                let path = writer.inner().path().to_owned();
+                writer.into_inner().map_err(|error| Error::file(&path, error.to_string()))
+            }
+        }
+    }
+}
+
+impl Rows {
+    fn flush(&mut self, writer: &mut ArrowWriter<Draft>, schema: &Arc<Schema>) -> Result<(), Error> {
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(self.time.finish()), Arc::new(self.agent.finish())];
+        columns.extend(self.values.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
+        self.count = 0;
+        let path = writer.inner().path().to_owned();
+        let batch =
+            RecordBatch::try_new(schema.clone(), columns).map_err(|error| Error::file(&path, error.to_string()))?;
+        writer.write(&batch).map_err(|error| Error::file(&path, error.to_string()))
+    }
+}
+
+fn quoted(name: &str) -> String {
+    if name.contains([',', '"', '\n', '\r']) {
+        return format!("\"{}\"", name.replace('"', "\"\""));
+    }
+    name.to_owned()
+}

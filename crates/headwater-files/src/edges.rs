@@ -1,0 +1,169 @@
+//! Edges: CSV `source,target[,weight]`, the source influences the target (the target follows the source).
+
+use crate::Error;
+use headwater::Roster;
+use headwater::graph::Graph;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The rows of an edge file, checked but not yet tied to a roster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Edges {
+    path: PathBuf,
+    rows: Vec<Row>,
+    /// Unweighted rows that said the same as an earlier one.
+    pub repeated: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Row {
+    line: u64,
+    source: String,
+    target: String,
+    weight: Option<f64>,
+}
+
+/// Reads an edge file.
+pub fn read_edges(path: &Path) -> Result<Edges, Error> {
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .from_path(path)
+        .map_err(|error| Error::file(path, format!("cannot be read: {error}")))?;
+    let header = reader.headers().map_err(|error| Error::file(path, error.to_string()))?.clone();
+    let column = |name: &str| header.iter().position(|header| header.trim() == name);
+    let (Some(source), Some(target)) = (column("source"), column("target")) else {
+        let met = header.iter().collect::<Vec<_>>().join(",");
+        return Err(Error::place(path, "line 1", format!("columns are {met:?}; wanted source,target[,weight]")));
+    };
+    let weight = column("weight");
+    let mut rows: Vec<Row> = Vec::new();
+    let mut seen: HashMap<(String, String), u64> = HashMap::new();
+    let mut repeated = 0;
+    for record in reader.records() {
+        let record = record.map_err(|error| {
+            let line = error.position().map_or(0, |position| position.line());
+            Error::place(path, format!("line {line}"), error.to_string())
+        })?;
+        let line = record.position().map_or(0, |position| position.line());
+        let cell = |column: usize, name: &str| {
+            record.get(column).map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).ok_or_else(|| {
+                Error::place(path, format!("line {line}, column {name}"), "is empty; an agent's name is wanted")
+            })
+        };
+        let (source, target) = (cell(source, "source")?, cell(target, "target")?);
+        let weight = match weight.and_then(|column| record.get(column)).map(str::trim) {
+            None | Some("") => None,
+            Some(text) => match text.parse::<f64>() {
+                Ok(weight) if weight.is_finite() && weight >= 0.0 => Some(weight),
+                _ => {
+                    return Err(Error::place(
+                        path,
+                        format!("line {line}, column weight"),
+                        format!("met {text:?}; a weight must be a number of at least 0"),
+                    ));
+                }
+            },
+        };
+        if let Some(first) = seen.insert((source.clone(), target.clone()), line) {
+            if weight.is_some() {
+                return Err(Error::place(
+                    path,
+                    format!("line {line}"),
+                    format!("the edge {source} → {target} is already on line {first}; keep one"),
+                ));
+            }
+            repeated += 1;
+            continue;
+        }
+        rows.push(Row { line, source, target, weight });
+    }
+    if rows.is_empty() {
+        return Err(Error::file(path, "holds no edges"));
+    }
+    let unweighted = rows.iter().find(|row| row.weight.is_none());
+    if let Some(row) = unweighted
+        && rows.iter().any(|row| row.weight.is_some())
+    {
+        return Err(Error::place(
+            path,
+            format!("line {}, column weight", row.line),
+            "is empty, but other edges have a weight; give all of them one, or none",
+        ));
+    }
+    Ok(Edges { path: path.to_owned(), rows, repeated })
+}
+
+impl Edges {
+    /// Names in order of first appearance.
+    pub fn agents(&self) -> Vec<String> {
+        let mut seen = HashMap::new();
+        let mut names: Vec<String> = Vec::new();
+        for name in self.rows.iter().flat_map(|row| [&row.source, &row.target]) {
+            if seen.insert(name.as_str(), ()).is_none() {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
+    /// (speaker, listener, weight) by index into a list of names.
+    pub fn indexed(&self, roster: &Roster) -> Result<Vec<(usize, usize, Option<f64>)>, Error> {
+        let strangers: Vec<String> = self.agents().into_iter().filter(|name| roster.agent(name).is_err()).collect();
+        if let Some(first) = strangers.first() {
+            let row = self.rows.iter().find(|row| row.source == *first || row.target == *first);
+            let shown = strangers.iter().take(5).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+            let more = if strangers.len() > 5 { format!(" and {} more", strangers.len() - 5) } else { String::new() };
+            return Err(Error::place(
+                &self.path,
+                format!("line {}", row.map_or(0, |row| row.line)),
+                format!(
+                    "the graph names agents that never speak: {shown}{more}; remove them from the graph, or add their beliefs"
+                ),
+            ));
+        }
+        let index = |name: &str| roster.agent(name).map_err(Error::data(&self.path));
+        self.rows.iter().map(|row| Ok((index(&row.source)?, index(&row.target)?, row.weight))).collect()
+    }
+
+    /// The graph over a roster.
+    pub fn graph(&self, roster: &Roster) -> Result<Graph, Error> {
+        let edges = self.indexed(roster)?.into_iter().map(|(speaker, listener, _)| (speaker, listener));
+        Graph::new(roster.agents().len(), edges).map_err(Error::data(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Edges, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("edges.csv");
+        std::fs::write(&path, text).unwrap();
+        read_edges(&path)
+    }
+
+    #[test]
+    fn edges_are_read_with_and_without_weights() {
+        let edges = read("source,target\na,b\nb,a\na,b\n").unwrap();
+        assert_eq!((edges.agents(), edges.repeated), (vec!["a".into(), "b".into()], 1));
+        let roster = Roster::new(["b", "a"], ["x", "y"]).unwrap();
+        assert_eq!(edges.graph(&roster).unwrap().speakers(), [vec![1], vec![0]]);
+        let edges = read("\u{feff}target,weight,source\r\nb,0.5,a\r\n").unwrap();
+        assert_eq!(edges.indexed(&roster).unwrap(), [(1, 0, Some(0.5))]);
+    }
+
+    #[test]
+    fn bad_edges_are_named() {
+        let say = |text: &str| read(text).unwrap_err().to_string();
+        assert!(say("from,to\na,b\n").contains("line 1: columns are \"from,to\""));
+        assert!(say("source,target\na,\n").contains("line 2, column target: is empty"));
+        assert!(say("source,target,weight\na,b,-1\n").contains("line 2, column weight: met \"-1\""));
+        assert!(say("source,target,weight\na,b,1\na,b,1\n").contains("already on line 2"));
+        assert!(say("source,target,weight\na,b,1\nb,a,\n").contains("line 3, column weight: is empty"));
+        assert!(say("source,target\n").contains("holds no edges"));
+        let roster = Roster::new(["b", "a"], ["x", "y"]).unwrap();
+        let stranger = read("source,target\na,b\nzoe,a\n").unwrap().graph(&roster).unwrap_err().to_string();
+        assert!(stranger.contains("line 3") && stranger.contains("never speak: \"zoe\""), "{stranger}");
+    }
+}

@@ -1,0 +1,66 @@
+//! What can be wrong with a file: which, where in it, what was met and what would be right.
+
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Everything that can go wrong between a path and a number.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system said no.
+    #[error("{}: {doing}: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What it answered.
+        source: std::io::Error,
+    },
+    /// Something in a file is wrong at a known place.
+    #[error("{}, {place}: {problem}", .path.display())]
+    Place {
+        /// The file.
+        path: PathBuf,
+        /// Line, row or cell, and column.
+        place: String,
+        /// What was met and what would be right.
+        problem: String,
+    },
+    /// Something is wrong with a file as a whole.
+    #[error("{}: {problem}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was met and what would be right.
+        problem: String,
+    },
+    /// The file can be read, but its contents cannot be used.
+    #[error("{}: {source}", .path.display())]
+    Data {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: headwater::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Io { path, doing, source }
+    }
+
+    pub(crate) fn file(path: &Path, problem: impl Into<String>) -> Error {
+        Error::File { path: path.to_owned(), problem: problem.into() }
+    }
+
+    pub(crate) fn place(path: &Path, place: impl Into<String>, problem: impl Into<String>) -> Error {
+        Error::Place { path: path.to_owned(), place: place.into(), problem: problem.into() }
+    }
+
+    pub(crate) fn data(path: &Path) -> impl FnOnce(headwater::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Data { path, source }
+    }
+}
