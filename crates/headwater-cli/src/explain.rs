@@ -49,6 +49,7 @@ struct Explanation {
     rank: usize,
     agents: usize,
     truth: String,
+    hypotheses: Vec<String>,
     influence: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<f64>,
@@ -175,6 +176,7 @@ impl Explain {
             rank,
             agents: names.len(),
             truth: hypotheses[found.truth].clone(),
+            hypotheses: hypotheses.to_vec(),
             influence: found.influence[agent],
             share: found.share.as_ref().map(|share| share[agent]),
             centrality: found.centrality.values[agent],
@@ -296,10 +298,8 @@ impl Explanation {
     }
 
     fn likelihood_table(&self, first: &str, rows: &[Vec<f64>]) -> String {
-        // The alternatives leave out the truth; its column goes where it was.
-        let mut header = vec![first.to_owned()];
-        header.extend((0..rows[0].len()).map(|hypothesis| format!("θ{hypothesis}")));
-        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let names = self.hypotheses.iter().map(String::as_str);
+        let header: Vec<&str> = std::iter::once(first).chain(names).collect();
         let rows = rows.iter().enumerate().map(|(index, row)| {
             std::iter::once(index.to_string()).chain(row.iter().map(|value| number(*value))).collect()
         });

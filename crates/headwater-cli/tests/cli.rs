@@ -357,8 +357,8 @@ fn bad_beliefs_are_refused_by_place_and_cure() {
         (format!("{head}{rows}9,a,0.5,0.6\n"), "must sum to 1"),
         (format!("{head}{rows}9,a,1,0\n"), "1 of 22 probabilities are zero"),
         (format!("{head}{rows}4,a,0.5,0.5\n"), "line 12: agent \"a\" already has a belief at time 4"),
-        (format!("time,agent,yes,no,mood\n0,a,0.5,0.5,glad\n"), "column mood: met \"glad\", which is not a number"),
-        (format!("time,agent,yes\n0,a,1\n"), "1 hypothesis column(s) met"),
+        ("time,agent,yes,no,mood\n0,a,0.5,0.5,glad\n".into(), "column mood: met \"glad\", which is not a number"),
+        ("time,agent,yes\n0,a,1\n".into(), "1 hypothesis column(s) met"),
         (format!("{head}0,a,0.5,0.5\n0,b,0.5,0.5\n1,a,0.5,0.5\n1,b,0.5,0.5\n"), "2 time steps seen, but 3 are needed"),
         (format!("{head}0,a,0.5,0.5\n1,a,0.5,0.5\n2,a,0.5,0.5\n"), "1 agent(s) met"),
     ];

@@ -159,11 +159,14 @@ impl Header {
 
 /// Writes numbers as little-endian f64.
 pub(crate) fn write_floats(to: &mut impl Write, numbers: &[f64]) -> std::io::Result<()> {
-    let mut bytes = Vec::with_capacity(8 * numbers.len().min(1 << 16));
-    for chunk in numbers.chunks(1 << 16) {
-        bytes.clear();
-        bytes.extend(chunk.iter().flat_map(|number| number.to_le_bytes()));
-        to.write_all(&bytes)?;
+    const AT_ONCE: usize = 1 << 13;
+    let mut bytes = vec![0; 8 * numbers.len().min(AT_ONCE)];
+    for chunk in numbers.chunks(AT_ONCE) {
+        let bytes = &mut bytes[..8 * chunk.len()];
+        for (bytes, number) in bytes.chunks_exact_mut(8).zip(chunk) {
+            bytes.copy_from_slice(&number.to_le_bytes());
+        }
+        to.write_all(bytes)?;
     }
     Ok(())
 }
