@@ -79,7 +79,7 @@ impl Influence {
 
 /// Influence of every agent of a model.
 ///
-/// Divergences follow the definition, with a zero column for the reference: D(θ*‖θ_j) = L̂[k,j] − L̂[k,*] (Note P1).
+/// Divergences follow the definition, with a zero column for the reference: `D(θ*‖θ_j) = L̂[k,j] − L̂[k,*]` (Note P1).
 /// Cost: a few dozen products with A and one solve.
 ///
 /// ```

@@ -26,7 +26,7 @@
 //! | A ← A + μ(1−δ) x(y − (1−δ)Aᵀx)ᵀ (Algorithm 1) | [`learn::gsl::Gsl`] |
 //! | (I + μ(1−δ)²G)R = Yᵀ − (1−δ)XᵀA (its block form) | [`learn::gsl::Gsl::advance`] |
 //! | Au = u (centrality) | [`Combination::centrality`] |
-//! | D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*] (informativeness) | [`influence()`] |
+//! | `D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*]` (informativeness) | [`influence()`] |
 //! | P = δ(I − (1−δ)Aᵀ)⁻¹ (attribution) | [`influence::Attribution`] |
 //! | Σ = (1−δ)²AᵀΣA + δ²R_L (spread of beliefs) | [`influence::error_probabilities`] |
 //!

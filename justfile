@@ -1,0 +1,35 @@
+# Lists everything.
+default:
+    @just --list
+
+# Every check there is; what CI runs.
+ci:
+    scripts/test
+
+# The usual loop.
+test:
+    cargo nextest run
+
+# Accept new CLI output after reading the difference.
+snapshots:
+    INSTA_UPDATE=always cargo nextest run -p headwater-cli
+
+# The main job on built-in data.
+demo:
+    cargo run --release --bin headwater -- demo
+
+# Kernels against the machine's matrix speed.
+bench:
+    cargo bench -p headwater
+
+# The whole program against a plain NumPy loop.
+bench-numpy:
+    scripts/bench-numpy
+
+# Write the golden files anew.
+golden:
+    python3 reference/make_golden.py crates/headwater/tests/golden
+
+# The tour of the house.
+doc:
+    cargo doc --open -p headwater
