@@ -3,8 +3,9 @@
 use crate::failure::Failure;
 use crate::screen::{Format, Screen, csv, number, table};
 use clap::Args;
-use headwater::compare::compare;
+use headwater::compare::{Comparison, compare};
 use headwater_files::{read_known, read_model};
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Compares a model with a truth, agents matched by name
@@ -23,11 +24,20 @@ pub(crate) struct Compare {
     format: Format,
 }
 
+#[derive(Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    /// The model's reference hypothesis.
+    reference: &'a str,
+}
+
 impl Compare {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
-        let found = compare(&read_model(&self.model)?, &read_known(&self.truth)?, self.top as usize)?;
+        let model = read_model(&self.model)?;
+        let found = compare(&model, &read_known(&self.truth)?, self.top as usize)?;
         if self.format == Format::Json {
-            return screen.json(&found);
+            return screen.json(&Printed { comparison: &found, reference: model.roster.reference() });
         }
         let rows = [
             ("agents", Some(found.agents as f64), "named by both"),

@@ -49,6 +49,7 @@ struct Explanation {
     rank: usize,
     agents: usize,
     truth: String,
+    reference: String,
     hypotheses: Vec<String>,
     influence: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,7 +135,7 @@ impl Explain {
         match self.format {
             Format::Json => screen.json(&explanation),
             Format::Csv => screen.result(&explanation.csv()),
-            Format::Table => screen.result(&explanation.text()),
+            Format::Table => screen.text(&explanation.text()),
         }
     }
 
@@ -176,6 +177,7 @@ impl Explain {
             rank,
             agents: names.len(),
             truth: hypotheses[found.truth].clone(),
+            reference: model.roster.reference().to_owned(),
             hypotheses: hypotheses.to_vec(),
             influence: found.influence[agent],
             share: found.share.as_ref().map(|share| share[agent]),
@@ -242,6 +244,7 @@ impl Explanation {
             text.push_str(&format!(" It names something other than {:?} {} of the time.", self.truth, percent(error)));
         }
         text.push('\n');
+        text.push_str(&format!("The network settles on {:?}. Reference: {:?}.\n", self.truth, self.reference));
         if let Some(contrary) = &self.contrarian {
             let margin = match contrary.standard_errors {
                 Some(errors) => format!("{errors:.1} standard errors"),
@@ -278,6 +281,7 @@ impl Explanation {
                 text.push_str("\nIts private observations: Gaussian, mean under each hypothesis\n");
                 text.push_str(&self.likelihood_table("dimension", means));
             }
+            Some(Likelihood::Unknown) => text.push_str("\nIts private observations could not be identified.\n"),
             None => {}
         }
         if let Some(change) = &self.what_if {
@@ -319,7 +323,20 @@ impl Explanation {
         for row in &self.shapes {
             add("shapes", &row.agent, [Some(row.attribution), None, None], String::new());
         }
-        csv(&["section", "agent", "attribution", "weight", "path_strength", "path"], rows)
+        let mut header = vec!["section", "agent", "attribution", "weight", "path_strength", "path"];
+        if let Some(change) = &self.what_if {
+            header.extend(["before", "after"]);
+            rows.iter_mut().for_each(|row| row.extend([String::new(), String::new()]));
+            let all = std::iter::once(("", change.belief_before, change.belief_after))
+                .chain(change.agents.iter().map(|row| (row.agent.as_str(), row.before, row.after)));
+            rows.extend(all.map(|(agent, before, after)| {
+                let empty = || String::new();
+                let section = format!("what-if {}", change.kind);
+                let numbers = [before.to_string(), after.to_string()];
+                [section, agent.to_owned(), empty(), empty(), empty(), empty()].into_iter().chain(numbers).collect()
+            }));
+        }
+        csv(&header, rows)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use headwater::Error as Core;
 use headwater_files::Error as Files;
+use std::path::Path;
 
 /// Why a command stopped.
 #[derive(Debug)]
@@ -23,6 +24,12 @@ impl Failure {
 
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Failure::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Names the file an error of the library concerns.
+    pub(crate) fn about(path: &Path) -> impl Fn(Core) -> Failure {
+        let path = path.to_owned();
+        move |error| Failure::Data { message: format!("{}: {error}", path.display()), hint: hint(&error) }
     }
 
     #[expect(clippy::print_stderr, reason = "this is where errors are printed")]
@@ -62,7 +69,9 @@ impl From<Files> for Failure {
 fn hint(error: &Core) -> Option<String> {
     match error {
         Core::NotReady { seen, .. } => Some(match seen.checked_sub(2) {
-            Some(most @ 1..) => format!("a window M needs M+2 steps: use --window {most} or less, or more beliefs"),
+            Some(most @ 1..) => {
+                format!("a window M and a batch W need M+1+W steps: use --window {most} or less, or more beliefs")
+            }
             _ => "learning needs at least three time steps".to_owned(),
         }),
         Core::Diverged { bound, .. } => {

@@ -1,38 +1,28 @@
 //! `headwater learn`: beliefs in, a model out.
 
+mod paper;
+
 use crate::failure::Failure;
-use crate::interrupt::{self, Polling};
 use crate::rank::judged;
 use crate::screen::{Format, Screen, count, csv, number, percent, short, table};
 use clap::{Args, ValueEnum};
-use headwater::confidence::{self, Forecast, Verdict};
-use headwater::learn::gsl::{self, Constraint, Gsl, GslParams};
+use headwater::confidence::{self, Verdict};
+use headwater::learn::gsl::Constraint;
+use headwater::learn::whitened::{self, Whitened};
+use headwater::model::Status;
 use headwater::{Model, Panel, influence};
-use headwater_files::{Draft, Edges, read_beliefs, read_edges, read_known, write_model};
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
-use std::io::Write;
+use headwater_files::{Draft, read_beliefs, read_edges, write_model};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Up to this many agents the ranking is shown along with the model.
 const RANKED_AGENTS: usize = 1000;
 
-/// Rows of a trace unless asked otherwise.
-const TRACE_ROWS: usize = 2000;
-
-/// Frames between two looks at the clock and at Ctrl-C.
-const FRAMES_PER_LOOK: usize = 4096;
-
-/// Time between two checkpoints.
-const CHECKPOINT_PERIOD: Duration = Duration::from_secs(30);
-
-const CHECKPOINT_FORMAT: &str = "headwater-checkpoint/1";
-
 /// Learns who listens to whom, and how well informed each one is, from public beliefs
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: headwater learn world/beliefs.parquet --out model.json --method gsl --adaptation 0.05 --window 50"
+    after_help = "Example: headwater learn world/beliefs.parquet --out model.json\n         headwater learn world/beliefs.parquet --out model.json --method gsl --adaptation 0.05 --window 50"
 )]
 pub(crate) struct Learn {
     /// Beliefs: .csv, .parquet or .npy; - is CSV on standard input
@@ -41,7 +31,7 @@ pub(crate) struct Learn {
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
     /// The learner
-    #[arg(long, value_enum, default_value = "gsl")]
+    #[arg(long, value_enum, default_value = "whitened")]
     method: MethodName,
     /// The numbers are log-ratios log ψ(θ_0)/ψ(θ_j) instead of probabilities
     #[arg(long)]
@@ -50,42 +40,45 @@ pub(crate) struct Learn {
     #[arg(long, value_name = "auto|δ", value_parser = parse_adaptation, allow_hyphen_values = true)]
     adaptation: Option<Adaptation>,
     /// Only these edges (and self-weights) may be non-zero: CSV source,target
-    #[arg(long, value_name = "EDGES")]
+    #[arg(long, value_name = "EDGES", conflicts_with = "resume")]
     graph: Option<PathBuf>,
-    /// What the weights a listener gives must satisfy [default: free for gsl]
+    /// What the weights a listener gives must satisfy [default: free for gsl, simplex otherwise]
     #[arg(long, value_enum)]
     constraint: Option<ConstraintName>,
-    /// M, steps in the running means [default: 50]
+    /// whitened: added to the regressors' variance, relative to it, when there are few steps [default: 0]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    ridge: Option<f64>,
+    /// gsl: M, steps in the running means [default: 50]
     #[arg(long, value_name = "M")]
     window: Option<usize>,
-    /// μ [default: 0.1]
+    /// gsl: μ [default: 0.1]
     #[arg(long, value_name = "μ", allow_negative_numbers = true)]
     learning_rate: Option<f64>,
-    /// W, steps averaged into one update [default: 1]
+    /// gsl: W, steps averaged into one update [default: 1]
     #[arg(long, value_name = "W")]
     batch: Option<usize>,
-    /// α, pulls small weights to zero [default: 0]
+    /// gsl: α, pulls small weights to zero [default: 0]
     #[arg(long, value_name = "α", allow_negative_numbers = true)]
     sparsity: Option<f64>,
-    /// How often to go through the beliefs [default: 1]
+    /// gsl: how often to go through the beliefs [default: 1]
     #[arg(long, value_name = "P")]
     passes: Option<usize>,
-    /// Choose M, μ and α by the forecast error on the last fifth of the steps
+    /// gsl: choose M, μ and α by the forecast error on the last fifth of the steps
     #[arg(long, conflicts_with_all = ["window", "learning_rate", "sparsity", "resume"])]
     tune: bool,
-    /// Take the evidence L̄ as known from this truth or model
+    /// gsl: take the evidence L̄ as known from this truth or model
     #[arg(long, value_name = "TRUTH", conflicts_with = "resume")]
     evidence: Option<PathBuf>,
-    /// Start from the weights of this model instead of uniform ones
+    /// gsl: start from the weights of this model instead of uniform ones
     #[arg(long, value_name = "MODEL", conflicts_with = "resume")]
     initial: Option<PathBuf>,
-    /// Save the state of the learner here now and then, at the end, and on Ctrl-C
+    /// gsl: save the state of the learner here now and then, at the end, and on Ctrl-C
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// Continue from a checkpoint, on the same beliefs or longer ones
+    /// gsl: continue from a checkpoint, on the same beliefs or longer ones
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
-    /// Write the squared error against --truth as CSV step,error
+    /// gsl: write the squared error against --truth as CSV step,error
     #[arg(long, value_name = "FILE", requires = "truth")]
     trace: Option<PathBuf>,
     /// Steps between two rows of the trace [default: at most 2000 rows]
@@ -101,6 +94,8 @@ pub(crate) struct Learn {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MethodName {
+    /// The regression behind the paper's learner, solved at once: exact from a few dozen steps where it can be
+    Whitened,
     /// The paper's stochastic gradient
     Gsl,
 }
@@ -111,6 +106,15 @@ enum ConstraintName {
     Simplex,
     /// Anything, as in the paper
     Free,
+}
+
+impl From<ConstraintName> for Constraint {
+    fn from(name: ConstraintName) -> Self {
+        match name {
+            ConstraintName::Simplex => Constraint::Simplex,
+            ConstraintName::Free => Constraint::Free,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,14 +130,6 @@ fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
     text.parse().map(Adaptation::Value).map_err(|_| "wanted a number, or auto".into())
 }
 
-/// A learner at rest, with the forecasts it has made.
-#[derive(Serialize, Deserialize)]
-struct Checkpoint {
-    format: String,
-    learner: Gsl,
-    forecast: Forecast,
-}
-
 /// What is printed.
 #[derive(Debug, Serialize)]
 struct Summary {
@@ -146,12 +142,10 @@ struct Summary {
     reference: String,
     truth: Option<String>,
     agreement: Option<f64>,
-    window: usize,
-    learning_rate: f64,
-    batch: usize,
-    sparsity: f64,
-    passes: usize,
-    stability_bound: f64,
+    #[serde(flatten)]
+    settings: Map<String, Value>,
+    certified: usize,
+    identified: usize,
     column_sum_spread: Option<f64>,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -169,67 +163,96 @@ struct Top {
 
 impl Learn {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
-        let MethodName::Gsl = self.method;
-        let resumed = self.resume.as_deref().map(read_checkpoint).transpose()?;
-        let base = self.params(resumed.as_ref())?;
-        // Wrong parameters are said before a long file is read.
-        Gsl::new(headwater::Roster::numbered(2, 2)?, base.clone())?;
+        self.check_paths()?;
         let mut warnings = Vec::new();
-        let panel = self.panel(screen, &mut warnings)?;
-        let params = if self.tune { self.tuned(&panel, &base, screen)? } else { base };
-        let bound = gsl::stability_bound(&panel, &params, self.evidence.is_some())?;
-        if params.learning_rate > bound {
-            warnings.push(format!(
-                "learning rate {} is beyond the stability bound 2/((1−δ)²λ_max) = {}: the weights may grow without end",
-                number(params.learning_rate),
-                number(bound)
-            ));
-        }
-        warnings.iter().for_each(|warning| screen.warn(warning));
-        let (learner, mut forecast) = self.learn(&panel, self.learner(&panel, &params)?, resumed, screen)?;
-        if params.passes > 1 {
-            // Several passes leave nothing unseen, so the skill takes a second fit.
-            screen.remark("measuring the forecast skill on the last fifth of the steps");
-            forecast = gsl::held_out(&panel, self.learner(&panel, &params)?).unwrap_or_default();
-        }
-        let mut model = learner.finish(&panel, confidence::skill(&panel, &forecast))?;
+        let (mut model, settings, trace) = match self.method {
+            MethodName::Gsl => {
+                let resumed = self.resume.as_deref().map(paper::read_checkpoint).transpose()?;
+                let params = self.paper_params(resumed.as_ref())?;
+                let panel = self.panel(screen, &mut warnings)?;
+                let learned = self.paper(&panel, &params, resumed, &mut warnings, screen)?;
+                (learned.model, learned.settings, learned.trace)
+            }
+            MethodName::Whitened => (self.whitened(&mut warnings, screen)?, Map::new(), None),
+        };
+        model.diagnostics.warnings.iter().for_each(|warning| screen.warn(warning));
+        warnings.append(&mut model.diagnostics.warnings);
         model.diagnostics.warnings = warnings;
         write_model(&self.out, &model)?;
-        self.print(&model, &params, bound, screen)
+        if let Some(trace) = trace {
+            trace.commit()?;
+        }
+        self.print(&model, settings, screen)
     }
 
-    fn params(&self, resumed: Option<&Checkpoint>) -> Result<GslParams, Failure> {
-        let adaptation = match (self.adaptation, resumed) {
-            (Some(Adaptation::Value(value)), _) => value,
-            (None, Some(checkpoint)) => checkpoint.learner.params().adaptation,
-            (None | Some(Adaptation::Auto), _) => {
-                return Err(Failure::usage(
-                    "--method gsl cannot estimate δ: it needs a number for --adaptation",
-                    "the paper's simulations use --adaptation 0.05, its posts --adaptation 0.0001",
-                ));
-            }
-        };
-        let kept = resumed.map_or_else(GslParams::default, |checkpoint| checkpoint.learner.params().clone());
-        let params = GslParams {
-            adaptation,
-            window: self.window.unwrap_or(kept.window),
-            learning_rate: self.learning_rate.unwrap_or(kept.learning_rate),
-            batch: self.batch.unwrap_or(kept.batch),
-            sparsity: self.sparsity.unwrap_or(kept.sparsity),
-            passes: self.passes.unwrap_or(kept.passes),
-            constraint: match self.constraint {
-                None => kept.constraint,
-                Some(ConstraintName::Free) => Constraint::Free,
-                Some(ConstraintName::Simplex) => Constraint::Simplex,
-            },
-        };
-        if resumed.is_some_and(|checkpoint| *checkpoint.learner.params() != params) {
+    fn whitened(&self, warnings: &mut Vec<String>, screen: &Screen) -> Result<Model, Failure> {
+        let foreign = [
+            (self.window.is_some(), "--window"),
+            (self.learning_rate.is_some(), "--learning-rate"),
+            (self.batch.is_some(), "--batch"),
+            (self.sparsity.is_some(), "--sparsity"),
+            (self.passes.is_some(), "--passes"),
+            (self.tune, "--tune"),
+            (self.evidence.is_some(), "--evidence"),
+            (self.initial.is_some(), "--initial"),
+            (self.checkpoint.is_some(), "--checkpoint"),
+            (self.resume.is_some(), "--resume"),
+            (self.trace.is_some(), "--trace"),
+        ];
+        if let Some((_, option)) = foreign.iter().find(|(given, _)| *given) {
             return Err(Failure::usage(
-                "the options differ from those the checkpoint was made with",
-                format!("leave them out: --resume keeps them (it was made with {kept:?})"),
+                format!("{option} belongs to --method gsl"),
+                "add --method gsl, or leave it out: --method whitened needs none of it",
             ));
         }
-        Ok(params)
+        let mut params = Whitened {
+            adaptation: self.number_for_adaptation(),
+            constraint: self.constraint.map_or(Constraint::Simplex, Constraint::from),
+            ridge: self.ridge.unwrap_or(0.0),
+            ..Whitened::default()
+        };
+        params.check()?;
+        let panel = self.panel(screen, warnings)?;
+        params.support = self.support(&panel)?;
+        screen.remark(&format!("learning {} from {}", count(panel.agents(), "agent"), count(panel.steps(), "step")));
+        let mut model = whitened::whitened(&panel, &params).map_err(Failure::about(&self.beliefs))?;
+        // Too short a panel to hold a fifth of it out has no skill to report, and the verdict says so.
+        let forecast = whitened::held_out(&panel, &params).ok();
+        model.diagnostics.skill = forecast.and_then(|forecast| confidence::skill(&panel, &forecast));
+        Ok(model)
+    }
+
+    /// Nothing is learned for an output that cannot be written, and no file is both read and written.
+    fn check_paths(&self) -> Result<(), Failure> {
+        let outputs = [Some(&self.out), self.trace.as_ref(), self.checkpoint.as_ref()];
+        let inputs = [
+            Some(&self.beliefs),
+            self.graph.as_ref(),
+            self.evidence.as_ref(),
+            self.initial.as_ref(),
+            self.truth.as_ref(),
+        ];
+        let same =
+            |a: &Path, b: &Path| a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+        let outputs: Vec<&PathBuf> = outputs.into_iter().flatten().collect();
+        for (position, output) in outputs.iter().enumerate() {
+            let others = inputs.iter().copied().flatten().chain(outputs[..position].iter().copied());
+            if let Some(other) = others.into_iter().find(|other| same(other, output)) {
+                return Err(Failure::usage(
+                    format!("{} is given twice, and would be overwritten", other.display()),
+                    "write to another file",
+                ));
+            }
+            Draft::check(output)?;
+        }
+        Ok(())
+    }
+
+    fn number_for_adaptation(&self) -> Option<f64> {
+        match self.adaptation {
+            Some(Adaptation::Value(value)) => Some(value),
+            Some(Adaptation::Auto) | None => None,
+        }
     }
 
     /// Reads the beliefs and says what had to be done to them.
@@ -243,8 +266,8 @@ impl Learn {
         let (steps, agents) = (beliefs.panel.steps(), beliefs.panel.agents());
         let (panel, filled) = beliefs.panel.carry_forward();
         if filled > 0 {
-            warnings.push(format!(
-                "{filled} of {} beliefs are missing ({}); gsl repeats an agent's last opinion, which makes quiet agents look stubborn",
+            screen.keep(warnings, format!(
+                "{filled} of {} beliefs are missing ({}); an agent's last opinion was repeated, which makes quiet agents look stubborn",
                 steps * agents,
                 percent(filled as f64 / (steps * agents) as f64)
             ));
@@ -252,128 +275,13 @@ impl Learn {
         Ok(panel)
     }
 
-    fn learner(&self, panel: &Panel, params: &GslParams) -> Result<Gsl, Failure> {
-        let mut learner = Gsl::new(panel.roster().clone(), params.clone())?;
-        if let Some(path) = &self.graph {
-            learner = learner.within(support(&read_edges(path)?, panel)?)?;
-        }
-        if let Some(path) = &self.initial {
-            let initial = read_known(path)?.aligned(panel.roster())?.combination;
-            learner = learner.starting_from(&initial.ok_or_else(|| lacks(path, "combination"))?)?;
-        }
-        if let Some(path) = &self.evidence {
-            let evidence = read_known(path)?.aligned(panel.roster())?.evidence;
-            learner = learner.knowing(evidence.ok_or_else(|| lacks(path, "evidence"))?)?;
-        }
-        Ok(learner)
+    /// The speakers each listener may hear, where a graph says so.
+    fn support(&self, panel: &Panel) -> Result<Option<Vec<Vec<usize>>>, Failure> {
+        let Some(path) = &self.graph else { return Ok(None) };
+        Ok(Some(read_edges(path)?.graph(panel.roster())?.speakers().to_vec()))
     }
 
-    /// Tries settings on the first four fifths of the beliefs and keeps the one that forecasts the rest best: window
-    /// and learning rate first, then sparsity.
-    fn tuned(&self, panel: &Panel, base: &GslParams, screen: &Screen) -> Result<GslParams, Failure> {
-        let mut tried = self.try_out(panel, &gsl::candidates(panel, base, self.evidence.is_some())?, screen);
-        let Some((best, _)) = tried.first() else {
-            return Err(Failure::data("no setting could be tried: the beliefs are too short to hold out a fifth"));
-        };
-        tried.extend(self.try_out(panel, &gsl::sparser(best, panel.agents()), screen));
-        tried.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let rows = tried.iter().take(5).map(|(params, error)| {
-            let settings = [params.window.to_string(), number(params.learning_rate), number(params.sparsity)];
-            settings.into_iter().chain([number(error / tried[0].1)]).collect()
-        });
-        let shown = table(&["window", "learning rate", "sparsity", "error / best"], 0, rows.collect());
-        screen.remark(&format!("tuned over {}; the best five:\n{shown}", count(tried.len(), "setting")));
-        Ok(tried.swap_remove(0).0)
-    }
-
-    /// Held-out error of each setting that can be learned at all, best first.
-    fn try_out(&self, panel: &Panel, candidates: &[GslParams], screen: &Screen) -> Vec<(GslParams, f64)> {
-        let mut progress = screen.progress("tuning", candidates.len() as u64);
-        let error = |params: &GslParams| {
-            let learner = self.learner(panel, params).ok()?;
-            gsl::held_out(panel, learner).ok().map(|forecast| forecast.error)
-        };
-        let mut tried = Vec::new();
-        for few in candidates.chunks(rayon::current_num_threads()) {
-            let errors: Vec<Option<f64>> = few.par_iter().map(error).collect();
-            tried.extend(few.iter().cloned().zip(errors).filter_map(|(params, error)| Some((params, error?))));
-            progress.at(tried.len() as u64);
-        }
-        tried.sort_by(|a, b| a.1.total_cmp(&b.1));
-        tried
-    }
-
-    fn learn(
-        &self,
-        panel: &Panel,
-        fresh: Gsl,
-        resumed: Option<Checkpoint>,
-        screen: &Screen,
-    ) -> Result<(Gsl, Forecast), Failure> {
-        let mut forecast = Forecast { from: panel.steps() / 2, ..Forecast::default() };
-        let mut learner = fresh;
-        if let Some(checkpoint) = resumed {
-            if !checkpoint.learner.remembers(panel) {
-                return Err(Failure::Data {
-                    message: "the checkpoint was made on other beliefs than these".into(),
-                    hint: Some("resume with the file it was started on, or one that continues it".into()),
-                });
-            }
-            (learner, forecast) = (checkpoint.learner, checkpoint.forecast);
-        }
-        let mut trace = self.trace.as_deref().map(|path| self.open_trace(path, panel)).transpose()?;
-        let total = panel.steps() * learner.params().passes;
-        let every = self.trace_every.map_or(total.div_ceil(TRACE_ROWS), |every| every as usize);
-        let limit = if trace.is_some() { every.min(FRAMES_PER_LOOK) } else { FRAMES_PER_LOOK };
-        let polling = self.checkpoint.as_ref().map(|_| Polling::new());
-        let mut progress = screen.progress("learning", total as u64);
-        let mut saved = Instant::now();
-        let mut next_row = 0;
-        while let Some(step) = learner.advance(panel, limit)? {
-            forecast.add(&step.forecast);
-            let done = step.pass * panel.steps() + step.seen;
-            progress.at(done as u64);
-            if let Some((draft, truth)) = &mut trace
-                && (done > next_row || done == total)
-            {
-                writeln!(draft, "{},{}", done - 1, learner.distance(truth))
-                    .map_err(|error| Failure::data(format!("{}: cannot write: {error}", draft.path().display())))?;
-                next_row = done - 1 + every;
-            }
-            if let Some(path) = &self.checkpoint {
-                let stop = interrupt::requested();
-                if stop || saved.elapsed() > CHECKPOINT_PERIOD {
-                    write_checkpoint(path, &learner, &forecast)?;
-                    saved = Instant::now();
-                }
-                if stop {
-                    let remark = format!("continue with --resume {}", path.display());
-                    return Err(Failure::Interrupted { remark: Some(remark) });
-                }
-            }
-        }
-        drop(polling);
-        if let Some(path) = &self.checkpoint {
-            write_checkpoint(path, &learner, &forecast)?;
-        }
-        if let Some((draft, _)) = trace {
-            draft.commit()?;
-        }
-        Ok((learner, forecast))
-    }
-
-    fn open_trace(&self, path: &Path, panel: &Panel) -> Result<(Draft, Vec<f64>), Failure> {
-        let truth =
-            self.truth.as_ref().ok_or_else(|| Failure::usage("--trace needs --truth", "give the truth.json"))?;
-        let known = read_known(truth)?.aligned(panel.roster())?;
-        let combination = known.combination.ok_or_else(|| lacks(truth, "combination"))?;
-        let mut draft = Draft::create(path)?;
-        writeln!(draft, "step,error")
-            .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
-        Ok((draft, combination.to_columns()))
-    }
-
-    fn print(&self, model: &Model, params: &GslParams, bound: f64, screen: &mut Screen) -> Result<(), Failure> {
+    fn print(&self, model: &Model, settings: Map<String, Value>, screen: &mut Screen) -> Result<(), Failure> {
         let mut top = Vec::new();
         if model.combination.agents() <= RANKED_AGENTS {
             let found = influence(model)?;
@@ -384,6 +292,8 @@ impl Learn {
                 informativeness: found.informativeness[agent],
             }));
         }
+        let columns =
+            |status: Status| model.diagnostics.columns.iter().filter(|column| column.status == status).count();
         let summary = Summary {
             verdict: judged(model),
             method: model.method.name(),
@@ -394,12 +304,9 @@ impl Learn {
             reference: model.roster.reference().to_owned(),
             truth: model.truth.map(|truth| model.roster.hypotheses()[truth.hypothesis].clone()),
             agreement: model.truth.map(|truth| truth.agreement),
-            window: params.window,
-            learning_rate: params.learning_rate,
-            batch: params.batch,
-            sparsity: params.sparsity,
-            passes: params.passes,
-            stability_bound: bound,
+            settings,
+            certified: columns(Status::Certified),
+            identified: columns(Status::Identified),
             column_sum_spread: model.diagnostics.column_sum_spread,
             warnings: model.diagnostics.warnings.clone(),
             top,
@@ -408,7 +315,7 @@ impl Learn {
         match self.format {
             Format::Json => screen.json(&summary),
             Format::Csv => screen.result(&summary.csv()),
-            Format::Table => screen.result(&summary.text()),
+            Format::Table => screen.text(&summary.text()),
         }
     }
 }
@@ -416,16 +323,27 @@ impl Learn {
 impl Summary {
     fn text(&self) -> String {
         let mut text = format!("{}\n\n", self.verdict.text);
+        let setting = |key: &str| self.settings.get(key).and_then(Value::as_f64).map(number);
+        let settings = match (setting("window"), setting("learning_rate")) {
+            (Some(window), Some(rate)) => format!(", M = {window}, μ = {rate}"),
+            _ => String::new(),
+        };
         text.push_str(&format!(
-            "{} and {} hypotheses over {}, learned by {} (δ = {}, M = {}, μ = {}).\n",
+            "{} and {} hypotheses over {}, learned by {} (δ = {}{settings}).\n",
             count(self.agents, "agent"),
             self.hypotheses,
             count(self.steps, "step"),
             self.method,
             number(self.adaptation),
-            self.window,
-            number(self.learning_rate)
         ));
+        if self.method == "whitened" {
+            text.push_str(&format!(
+                "Listeners whose weights are certified: {}, identified: {}, statistical: {}.\n",
+                self.certified,
+                self.identified,
+                self.agents - self.certified - self.identified
+            ));
+        }
         if let (Some(truth), Some(agreement)) = (&self.truth, self.agreement) {
             text.push_str(&format!(
                 "The network settles on {truth:?}; {} of the agents agree. Reference: {:?}.\n",
@@ -434,8 +352,8 @@ impl Summary {
             ));
         }
         if let Some(spread) = self.column_sum_spread {
-            let sums = "Weights given by a listener should sum to 1";
-            text.push_str(&format!("{sums}; across listeners the sums differ by up to {}.\n", number(spread)));
+            let sums = "Weights given by a listener should sum to the same for all";
+            text.push_str(&format!("{sums}; as estimated they differ by up to {}.\n", number(spread)));
         }
         if !self.top.is_empty() {
             let rows = self.top.iter().enumerate().map(|(position, top)| {
@@ -450,52 +368,23 @@ impl Summary {
     }
 
     fn csv(&self) -> String {
-        let rows = [
-            ("supported", self.verdict.supported.to_string()),
-            ("verdict", self.verdict.text.clone()),
-            ("method", self.method.to_owned()),
-            ("agents", self.agents.to_string()),
-            ("hypotheses", self.hypotheses.to_string()),
-            ("steps", self.steps.to_string()),
-            ("adaptation", self.adaptation.to_string()),
-            ("reference", self.reference.clone()),
-            ("truth", self.truth.clone().unwrap_or_default()),
-            ("agreement", self.agreement.map_or(String::new(), |agreement| agreement.to_string())),
-            ("window", self.window.to_string()),
-            ("learning_rate", self.learning_rate.to_string()),
-            ("batch", self.batch.to_string()),
-            ("sparsity", self.sparsity.to_string()),
-            ("passes", self.passes.to_string()),
-            ("stability_bound", self.stability_bound.to_string()),
-            ("model", self.model.clone()),
+        let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let mut rows = vec![
+            ("supported".to_owned(), self.verdict.supported.to_string()),
+            ("verdict".to_owned(), self.verdict.text.clone()),
+            ("method".to_owned(), self.method.to_owned()),
+            ("agents".to_owned(), self.agents.to_string()),
+            ("hypotheses".to_owned(), self.hypotheses.to_string()),
+            ("steps".to_owned(), self.steps.to_string()),
+            ("adaptation".to_owned(), self.adaptation.to_string()),
+            ("reference".to_owned(), self.reference.clone()),
+            ("truth".to_owned(), self.truth.clone().unwrap_or_default()),
+            ("agreement".to_owned(), optional(self.agreement)),
+            ("certified".to_owned(), self.certified.to_string()),
+            ("identified".to_owned(), self.identified.to_string()),
         ];
-        csv(&["key", "value"], rows.into_iter().map(|(key, value)| vec![key.to_owned(), value]).collect())
+        rows.extend(self.settings.iter().map(|(key, value)| (key.clone(), value.to_string())));
+        rows.push(("model".to_owned(), self.model.clone()));
+        csv(&["key", "value"], rows.into_iter().map(|(key, value)| vec![key, value]).collect())
     }
-}
-
-fn lacks(path: &Path, key: &str) -> Failure {
-    Failure::data(format!("{}: has no {key:?}", path.display()))
-}
-
-fn support(edges: &Edges, panel: &Panel) -> Result<Vec<Vec<usize>>, Failure> {
-    Ok(edges.graph(panel.roster())?.speakers().to_vec())
-}
-
-fn read_checkpoint(path: &Path) -> Result<Checkpoint, Failure> {
-    let say = |problem: String| Failure::data(format!("{}: {problem}", path.display()));
-    let file = std::fs::File::open(path).map_err(|error| say(format!("cannot read: {error}")))?;
-    let checkpoint: Checkpoint = serde_json::from_reader(std::io::BufReader::new(file))
-        .map_err(|error| say(format!("is not a checkpoint of this program: {error}")))?;
-    if checkpoint.format != CHECKPOINT_FORMAT {
-        return Err(say(format!("has format {:?}; this program reads {CHECKPOINT_FORMAT:?}", checkpoint.format)));
-    }
-    Ok(checkpoint)
-}
-
-fn write_checkpoint(path: &Path, learner: &Gsl, forecast: &Forecast) -> Result<(), Failure> {
-    let checkpoint = Checkpoint { format: CHECKPOINT_FORMAT.into(), learner: learner.clone(), forecast: *forecast };
-    let mut draft = Draft::create(path)?;
-    serde_json::to_writer(&mut draft, &checkpoint)
-        .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
-    Ok(draft.commit()?)
 }

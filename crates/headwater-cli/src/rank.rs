@@ -51,9 +51,29 @@ pub(crate) struct Ranking {
     reference: String,
     verdict: Verdict,
     divergence: Map<String, Value>,
+    network: Network,
     agents: Vec<Row>,
     #[serde(skip)]
     notes: Vec<String>,
+}
+
+/// How the centrality came about.
+#[derive(Debug, Serialize)]
+struct Network {
+    /// ‖Au − u‖₁ of the Perron vector.
+    residual: f64,
+    /// Sum of absolute changes that made the weights non-negative and summing to one.
+    moved: f64,
+    /// Sizes of the strongly connected components.
+    components: Vec<usize>,
+    /// Where opinions originate.
+    sources: Vec<SourceRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct SourceRow {
+    agents: Vec<String>,
+    share: f64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -70,6 +90,10 @@ struct Row {
     error_probability: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     contrarian: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contrarian_margin: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contrarian_standard_errors: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     posts: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +112,7 @@ impl Rank {
         let model = read_model(&self.model)?;
         let mut ranking = Ranking::new(&model)?;
         if let Some(path) = &self.beliefs {
-            ranking.add_activity(&read_beliefs(path, self.log_ratios)?.panel)?;
+            ranking.add_activity(&read_beliefs(path, self.log_ratios)?.panel).map_err(Failure::about(path))?;
         }
         if let Some(path) = &self.graph {
             let graph = read_edges(path)?.graph(&model.roster)?;
@@ -128,6 +152,8 @@ impl Ranking {
                 origin: found.origin[agent],
                 error_probability: errors.as_ref().map(|errors| errors[agent]),
                 contrarian: contrarian(agent).map(|contrarian| hypotheses[contrarian.believes].clone()),
+                contrarian_margin: contrarian(agent).map(|contrarian| contrarian.margin),
+                contrarian_standard_errors: contrarian(agent).and_then(|contrarian| contrarian.standard_errors),
                 posts: None,
                 silent_share: None,
                 in_degree: None,
@@ -143,12 +169,20 @@ impl Ranking {
             divergence: divergence
                 .map(|hypothesis| (hypotheses[hypothesis].clone(), json!(found.divergence[hypothesis])))
                 .collect(),
+            network: Network {
+                residual: found.centrality.residual,
+                moved: found.centrality.moved,
+                components: found.centrality.components.iter().map(Vec::len).collect(),
+                sources: (found.centrality.sources.iter())
+                    .map(|source| SourceRow { agents: model.roster.names(&source.agents), share: source.share })
+                    .collect(),
+            },
             agents,
             notes: notes(model, &found),
         })
     }
 
-    fn add_activity(&mut self, panel: &Panel) -> Result<(), Failure> {
+    fn add_activity(&mut self, panel: &Panel) -> Result<(), headwater::Error> {
         let silence = panel.silence();
         let steps = panel.steps() as f64;
         for row in &mut self.agents {
@@ -180,7 +214,7 @@ impl Ranking {
         text.push_str(&parts.collect::<Vec<_>>().join(", "));
         text.push('\n');
         self.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
-        screen.result(&text)
+        screen.text(&text)
     }
 
     fn table(&self) -> String {
@@ -227,6 +261,8 @@ impl Ranking {
             "origin",
             "error_probability",
             "contrarian",
+            "contrarian_margin",
+            "contrarian_standard_errors",
             "posts",
             "silent_share",
             "in_degree",
@@ -296,8 +332,8 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
     if found.share.is_none() {
         notes.push("the estimated influences do not add up to something positive, so there are no shares".into());
     }
-    // A margin of less than two standard errors is what noise alone would often give.
-    let clear = |contrarian: &&Contrarian| contrarian.standard_errors.is_none_or(|errors| errors >= 2.0);
+    // With dozens of agents and several alternatives noise alone often gives two standard errors, seldom three.
+    let clear = |contrarian: &&Contrarian| contrarian.standard_errors.is_none_or(|errors| errors >= 3.0);
     let shown: Vec<&Contrarian> = found.contrarians.iter().filter(clear).collect();
     for contrarian in shown.iter().take(5) {
         let margin = match contrarian.standard_errors {
@@ -312,7 +348,10 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
     }
     let unclear = found.contrarians.len() - shown.len();
     if unclear > 0 {
-        notes.push(format!("{} may be contrarians, by less than two standard errors", count(unclear, "more agent")));
+        notes.push(format!(
+            "evidence against the verdict by less than three standard errors: {}",
+            count(unclear, "agent")
+        ));
     }
     notes
 }

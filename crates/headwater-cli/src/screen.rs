@@ -43,6 +43,11 @@ impl Screen {
         }
     }
 
+    /// Prints text for people: lines longer than the terminal is wide are broken at spaces.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.result(&text.lines().map(|line| wrapped(line) + "\n").collect::<String>())
+    }
+
     /// Prints a value as indented JSON.
     pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
         match serde_json::to_string_pretty(value) {
@@ -57,6 +62,12 @@ impl Screen {
         if !self.quiet {
             eprintln!("{text}");
         }
+    }
+
+    /// Warns, and keeps the warning for the model.
+    pub(crate) fn keep(&self, warnings: &mut Vec<String>, text: String) {
+        self.warn(&text);
+        warnings.push(text);
     }
 
     /// Warns; also when quiet, because a warning concerns the result.
@@ -104,10 +115,35 @@ impl Drop for Progress {
     }
 }
 
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+
+/// Breaks a line at spaces so that it fits.
+fn wrapped(line: &str) -> String {
+    if line.chars().count() <= WIDTH {
+        return line.to_owned();
+    }
+    let mut out = String::new();
+    let mut length = 0;
+    for word in line.split(' ') {
+        let size = word.chars().count();
+        if length > 0 && length + 1 + size > WIDTH {
+            out.push('\n');
+            length = 0;
+        } else if length > 0 {
+            out.push(' ');
+            length += 1;
+        }
+        out.push_str(word);
+        length += size;
+    }
+    out
+}
+
 /// A table of at most 80 columns; the first `texts` columns are text, the rest numbers.
 pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(80);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH as u16);
     table.set_header(header.iter().copied());
     for row in rows {
         table.add_row(row);
@@ -177,6 +213,15 @@ mod tests {
         assert_eq!(shown, ["0", "0.1235", "12.35", "1.23e5", "1.00e-9", "-0.5000", "1235"]);
         assert_eq!(short(&"x".repeat(30)).chars().count(), 20);
         assert_eq!((count(1, "step"), count(2, "step")), ("1 step".into(), "2 steps".into()));
+    }
+
+    #[test]
+    fn prose_is_wrapped_and_tables_are_not_touched() {
+        let prose = "word ".repeat(40);
+        assert!(wrapped(prose.trim_end()).lines().all(|line| line.chars().count() <= 80));
+        for line in ["", "  agent  share", "1 0     38.6%", " x"] {
+            assert_eq!(wrapped(line), line);
+        }
     }
 
     #[test]

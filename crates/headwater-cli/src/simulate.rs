@@ -192,7 +192,17 @@ impl Simulate {
                     screen.warn(&format!("{} stood in the graph already", count(edges.repeated, "edge")));
                 }
                 let roster = Roster::new(names.iter().cloned(), ["h0", "h1"])?;
-                World::on_graph(params, names, &edges.indexed(&roster)?)?
+                let indexed = edges.indexed(&roster)?;
+                World::on_graph(params, names, &indexed).map_err(|error| {
+                    let path = self.graph.as_deref().unwrap_or(Path::new("the graph"));
+                    match Failure::about(path)(error) {
+                        Failure::Data { message, .. } if message.contains("not strongly connected") => {
+                            let hint = Some("--allow-reducible simulates it all the same".to_owned());
+                            Failure::Data { message, hint }
+                        }
+                        other => other,
+                    }
+                })?
             }
             _ => World::new(params)?,
         };

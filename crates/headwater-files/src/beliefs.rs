@@ -75,6 +75,11 @@ impl Layout {
     fn new<'a>(header: impl Iterator<Item = &'a str>, path: &Path, log_ratios: bool) -> Result<Self, Error> {
         let header: Vec<&str> = header.map(str::trim).collect();
         let find = |name: &str| header.iter().position(|column| *column == name);
+        for (position, name) in header.iter().enumerate() {
+            if find(name) != Some(position) {
+                return Err(Error::place(path, "line 1", format!("the column {name:?} is named twice; keep one")));
+            }
+        }
         let missing = |name: &str| {
             let met = header.join(",");
             Error::place(
@@ -155,6 +160,10 @@ impl<'a> Door<'a> {
         values: &[f64],
         posts: u32,
     ) -> Result<(), Error> {
+        if agent.is_empty() {
+            let place = format!("{}, column agent", place());
+            return Err(Error::place(self.path, place, "is empty; a name is wanted"));
+        }
         let unit = *self.unit.get_or_insert(unit);
         let builder = self.builder.get_or_insert_with(|| PanelBuilder::new(self.hypotheses.clone(), unit));
         let zeros = ratios_of(values, &mut self.ratios, &self.hypotheses, self.log_ratios).map_err(|error| {
@@ -279,9 +288,6 @@ fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result<Beliefs, E
                 .ok_or_else(|| bad_posts(path, &place(), &format!("{:?}", cell(column))))?,
         };
         let agent = cell(layout.agent);
-        if agent.is_empty() {
-            return Err(Error::place(path, format!("line {line}, column agent"), "is empty; a name is wanted"));
-        }
         let time = door.time(cell(layout.time), &place)?;
         door.row(&place, time, &|| cell(layout.time).to_owned(), agent, &values, posts)?;
     }
@@ -323,11 +329,11 @@ fn parquet_rows(batch: &RecordBatch, layout: &Layout, door: &mut Door<'_>, first
             .map_err(|error| Error::place(path, format!("column {name}"), error.to_string()))?;
         match (0..array.len()).find(|&row| array.is_null(row)) {
             None => Ok(array),
-            Some(row) => Err(Error::place(
-                path,
-                format!("row {}, column {name}", first_row + row + 1),
-                "is null; leave out the row of a silent agent",
-            )),
+            Some(row) => {
+                let null = batch.column(column).is_null(row);
+                let problem = if null { "is null; leave out the row of a silent agent" } else { "is out of range" };
+                Err(Error::place(path, format!("row {}, column {name}", first_row + row + 1), problem))
+            }
         }
     };
     let values: Vec<ArrayRef> =

@@ -67,6 +67,11 @@ impl Draft {
         Ok(Draft { path: path.to_owned(), target: Target::Hidden(BufWriter::with_capacity(1 << 20, file)) })
     }
 
+    /// Whether a file could be written there, without leaving one.
+    pub fn check(path: &Path) -> Result<(), Error> {
+        Draft::create(path).map(drop)
+    }
+
     /// The final name.
     pub fn path(&self) -> &Path {
         &self.path

@@ -154,12 +154,26 @@ fn is_npz(path: &Path) -> bool {
 }
 
 fn read(path: &Path) -> Result<(Document, Parts), Error> {
+    if path.is_dir() {
+        return Err(Error::file(path, "is a folder; a model file is wanted"));
+    }
     let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
     let reader = BufReader::with_capacity(1 << 18, file);
     let (document, parts) = if is_npz(path) { read_npz(reader, path)? } else { read_json(reader, path)? };
     if ![MODEL_FORMAT, TRUTH_FORMAT].contains(&document.format.as_str()) {
         let met = if document.format.is_empty() { "no \"format\"".into() } else { format!("{:?}", document.format) };
         return Err(Error::file(path, format!("has {met}; this program reads {MODEL_FORMAT:?} and {TRUTH_FORMAT:?}")));
+    }
+    if let (Some(reference), Some(first)) = (&document.reference, document.hypotheses.first())
+        && reference != first
+    {
+        return Err(Error::file(
+            path,
+            format!("\"reference\" is {reference:?}, but must be the first hypothesis, {first:?}"),
+        ));
+    }
+    if let Some(agreement) = document.agreement.filter(|agreement| !(0.0..=1.0).contains(agreement)) {
+        return Err(Error::file(path, format!("\"agreement\" is {agreement}, but must be a share in 0…1")));
     }
     Ok((document, parts))
 }
@@ -300,7 +314,8 @@ fn read_sparse(
     let sound = starts.windows(2).all(|pair| pair[0] <= pair[1])
         && starts.first() == Some(&0.0)
         && starts.last() == Some(&(weights.len() as f64))
-        && speakers.len() == weights.len();
+        && speakers.len() == weights.len()
+        && starts.iter().chain(&speakers).all(|index| *index >= 0.0 && index.fract() == 0.0);
     if !sound {
         return Err(broken());
     }

@@ -3,8 +3,8 @@
 //! In: the errors a learner made on steps it had not seen, and the panel. Out: [`Skill`]. A model that forecasts no
 //! better than "nobody changes their mind" and each agent's own past has found nothing about who listens to whom.
 
-use crate::Panel;
 use crate::model::Skill;
+use crate::{Error, Model, Panel};
 use serde::{Deserialize, Serialize};
 
 /// Squared one-step errors on unseen frames, summed over agents and log-ratios.
@@ -46,8 +46,11 @@ pub fn verdict(skill: Option<&Skill>) -> Verdict {
             text: "Not tested: this model carries no forecast on unseen steps, so nothing here says whether these agents listen to each other.".into(),
         };
     };
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share.abs());
-    let compared = |share: f64| format!("{} {}", percent(share), if share > 0.0 { "better" } else { "worse" });
+    let compared = |share: f64| match share {
+        ..-10.0 => "more than ten times worse".to_owned(),
+        ..=0.0 => format!("{:.1} % worse", -100.0 * share),
+        _ => format!("{:.1} % better", 100.0 * share),
+    };
     let numbers = format!(
         "on {} unseen steps the network forecasts {} than each agent's own past and {} than \"nobody changes their mind\"",
         skill.steps,
@@ -61,6 +64,31 @@ pub fn verdict(skill: Option<&Skill>) -> Verdict {
         format!("No evidence that these agents listen to each other: {numbers}.")
     };
     Verdict { supported, text }
+}
+
+/// Forecasts of the frames from `from` on by a model that has not seen them:
+/// Λ_i ≈ (1−δ)AᵀΛ_{i−1} + δL̂.
+pub fn forecast(panel: &Panel, from: usize, model: &Model) -> Result<Forecast, Error> {
+    let (agents, ratios) = (panel.agents(), panel.ratios());
+    if from == 0 || from >= panel.steps() {
+        return Err(Error::NotReady { seen: panel.steps(), needed: from.max(1) + 1 });
+    }
+    let mut forecast = Forecast { from, steps: panel.steps() - from, ..Forecast::default() };
+    let mut heard = vec![0.0; agents];
+    for ratio in 0..ratios {
+        let evidence = model.evidence.ratio(ratio);
+        let line = |step: usize| &panel.cells()[(step * ratios + ratio) * agents..(step * ratios + ratio + 1) * agents];
+        for step in from..panel.steps() {
+            let (before, now) = (line(step - 1), line(step));
+            model.combination.hear_into(before, &mut heard);
+            for agent in 0..agents {
+                let expected = (1.0 - model.adaptation) * heard[agent] + model.adaptation * evidence[agent];
+                forecast.error += (now[agent] - expected).powi(2);
+                forecast.persistence += (now[agent] - before[agent]).powi(2);
+            }
+        }
+    }
+    Ok(forecast)
 }
 
 /// Skill of a forecast of the last frames of a panel. `None` when nothing was forecast or nothing changed.

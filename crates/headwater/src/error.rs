@@ -102,7 +102,7 @@ pub enum Error {
     },
     /// The learning rate is so large that the estimate left the range of numbers.
     #[error(
-        "the estimate diverged at step {step}: learning rate {learning_rate:e} is beyond the stability bound {bound:e}"
+        "the estimate diverged at step {step}: with learning rate {learning_rate:.3e} the weights grow without end (stability bound on these data: {bound:.3e})"
     )]
     Diverged {
         /// Step at which it was noticed.

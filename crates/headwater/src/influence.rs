@@ -109,7 +109,7 @@ pub fn influence(model: &Model) -> Result<Influence, Error> {
         .collect();
     Ok(Influence {
         origin: Attribution::of(model)?.network(),
-        contrarians: contrarians(model, truth),
+        contrarians: contrarians(model, truth, &centrality.values),
         truth,
         agreement,
         centrality,
@@ -131,8 +131,15 @@ fn verdict_of_evidence(centrality: &[f64], evidence: &Evidence) -> (usize, f64) 
     (truth, agreeing as f64 / evidence.agents() as f64)
 }
 
-fn contrarians(model: &Model, truth: usize) -> Vec<Contrarian> {
+/// Standard errors are those of the mean of the private evidence, and what a column of A that does not sum to one adds:
+/// log-beliefs are about uᵀL̂ for all, so a sum that is off by e shifts the evidence by e(1−δ)/δ times that.
+fn contrarians(model: &Model, truth: usize, centrality: &[f64]) -> Vec<Contrarian> {
     let evidence = &model.evidence;
+    let sums = model.combination.column_sums();
+    let network = |hypothesis: usize| -> f64 {
+        (0..evidence.agents()).map(|agent| centrality[agent] * evidence.of(agent, hypothesis)).sum()
+    };
+    let network: Vec<f64> = (0..=evidence.ratios()).map(network).collect();
     let ratios = evidence.ratios();
     let mut found = Vec::new();
     for agent in 0..evidence.agents() {
@@ -146,7 +153,8 @@ fn contrarians(model: &Model, truth: usize) -> Vec<Contrarian> {
                 (a, b) => spread.agent(agent)[(a - 1) * ratios + b - 1],
             };
             let variance = cell(truth, truth) + cell(believes, believes) - 2.0 * cell(truth, believes);
-            (variance.max(0.0) / steps as f64).sqrt()
+            let lever = (1.0 - model.adaptation) / model.adaptation * (network[truth] - network[believes]);
+            (variance.max(0.0) / steps as f64 + (lever * (sums[agent] - 1.0)).powi(2)).sqrt()
         });
         let margin = evidence.of(agent, truth) - evidence.of(agent, believes);
         let standard_errors = standard_errors.filter(|error| *error > 0.0).map(|error| margin / error);
@@ -178,6 +186,9 @@ pub struct Attribution {
 
 /// Up to here one LU costs less than a second.
 const DIRECT_AGENTS: usize = 1000;
+
+/// Terms of a series after which the rest is taken as settled: only a matrix that never mixes gets there.
+const PATIENCE: usize = 1_000_000;
 
 /// A Neumann series is settled when its terms change by less than this.
 const SETTLED: f64 = 1e-15;
@@ -259,10 +270,12 @@ impl Attribution {
         let mut term = b.to_vec();
         let mut factor = 1.0;
         let largest = b.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        let mut left = PATIENCE;
         while factor > SETTLED * self.adaptation {
             let next = apply(&term);
+            left -= 1;
             let change = next.iter().zip(&term).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
-            let settled = change <= SETTLED * largest;
+            let settled = left == 0 || change <= SETTLED * largest;
             let weight = if settled { factor / self.adaptation } else { factor };
             sum.iter_mut().zip(&term).for_each(|(sum, value)| *sum += weight * value);
             if settled {
@@ -502,9 +515,11 @@ pub fn error_probability(model: &Model, truth: usize, agent: usize) -> Result<f6
     attention[agent] = 1.0;
     let mut factor = model.adaptation.powi(2);
     let limit = factor * SETTLED * (1.0 - keep);
+    let mut left = PATIENCE;
     while factor > limit {
         let next = stochastic.spread(&attention);
-        let settled = next.iter().zip(&attention).all(|(a, b)| (a - b).abs() <= SETTLED);
+        left -= 1;
+        let settled = left == 0 || next.iter().zip(&attention).all(|(a, b)| (a - b).abs() <= SETTLED);
         let weight = if settled { factor / (1.0 - keep) } else { factor };
         weights.iter_mut().zip(&attention).for_each(|(sum, a)| *sum += weight * a * a);
         if settled {

@@ -3,6 +3,7 @@
 //! In: the parts a learner found. Out: a [`Model`] with everything the influence room needs and nothing it could
 //! compute itself.
 
+use crate::panel::LARGEST_LOG_RATIO;
 use crate::{Combination, Error, Panel, Roster};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -35,8 +36,9 @@ impl Evidence {
                 wanted: format!("{agents}×{ratios}"),
             });
         }
-        if let Some(bad) = rows.iter().find(|value| !value.is_finite()) {
-            return Err(Error::Undefined { what: "evidence", reason: format!("it holds {bad}") });
+        if let Some(bad) = rows.iter().find(|value| value.is_nan() || value.abs() > LARGEST_LOG_RATIO) {
+            let reason = format!("it holds {bad}, which is no log-likelihood ratio");
+            return Err(Error::Undefined { what: "evidence", reason });
         }
         Ok(Evidence { agents, ratios, rows })
     }
@@ -113,6 +115,8 @@ impl Innovation {
 pub enum Method {
     /// The paper's stochastic gradient.
     Gsl,
+    /// The whitened regression.
+    Whitened,
     /// Not learned: a simulated truth or a model made by hand.
     Given,
 }
@@ -122,6 +126,7 @@ impl Method {
     pub fn name(self) -> &'static str {
         match self {
             Method::Gsl => "gsl",
+            Method::Whitened => "whitened",
             Method::Given => "given",
         }
     }
@@ -150,6 +155,8 @@ pub enum Likelihood {
         /// One row per dimension.
         means: Vec<Vec<f64>>,
     },
+    /// Not identified.
+    Unknown,
 }
 
 /// How well a column of A is known.
@@ -324,30 +331,36 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
 /// The hypothesis the network settles on: the largest log belief averaged over agents and the last min(T, 3/δ) steps,
 /// with the share of agents whose own average agrees. Note P8.
 pub fn settled(panel: &Panel, adaptation: f64) -> Truth {
+    let means = recent_means(panel, adaptation);
+    let network: Vec<f64> = (0..panel.ratios()).map(|ratio| means.iter().map(|mean| mean[ratio]).sum()).collect();
+    let hypothesis = likeliest(&network);
+    Truth { hypothesis, agreement: agreeing(&means, hypothesis) }
+}
+
+/// The share of agents whose own beliefs, averaged over the last min(T, 3/δ) steps, favour a hypothesis.
+pub fn agreement(panel: &Panel, adaptation: f64, hypothesis: usize) -> f64 {
+    agreeing(&recent_means(panel, adaptation), hypothesis)
+}
+
+fn agreeing(means: &[Vec<f64>], hypothesis: usize) -> f64 {
+    means.iter().filter(|mean| likeliest(mean) == hypothesis).count() as f64 / means.len().max(1) as f64
+}
+
+/// Mean log-ratios over the last min(T, 3/δ) steps of each agent that speaks in them.
+fn recent_means(panel: &Panel, adaptation: f64) -> Vec<Vec<f64>> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let span = ((3.0 / adaptation).ceil() as usize).clamp(1, steps);
-    let mut sums = vec![0.0; agents * ratios];
+    let mut sums = vec![vec![0.0; ratios]; agents];
     let mut spoken = vec![0usize; agents];
     for step in steps - span..steps {
         let frame = panel.frame(step);
         for agent in (0..agents).filter(|&agent| panel.posts(step, agent) > 0) {
             spoken[agent] += 1;
-            for ratio in 0..ratios {
-                sums[agent * ratios + ratio] += frame[(agent, ratio)];
-            }
+            sums[agent].iter_mut().enumerate().for_each(|(ratio, sum)| *sum += frame[(agent, ratio)]);
         }
     }
-    let mut network = vec![0.0; ratios];
-    let mut opinions = Vec::with_capacity(agents);
-    for agent in (0..agents).filter(|&agent| spoken[agent] > 0) {
-        let mean: Vec<f64> =
-            sums[agent * ratios..(agent + 1) * ratios].iter().map(|sum| sum / spoken[agent] as f64).collect();
-        network.iter_mut().zip(&mean).for_each(|(network, mean)| *network += mean);
-        opinions.push(likeliest(&mean));
-    }
-    let hypothesis = likeliest(&network);
-    let agreeing = opinions.iter().filter(|&&opinion| opinion == hypothesis).count();
-    Truth { hypothesis, agreement: agreeing as f64 / opinions.len().max(1) as f64 }
+    let heard = sums.into_iter().zip(spoken).filter(|(_, spoken)| *spoken > 0);
+    heard.map(|(sum, spoken)| sum.iter().map(|sum| sum / spoken as f64).collect()).collect()
 }
 
 /// The hypothesis with the largest belief: a log-ratio is log ψ(θ_0)/ψ(θ_j), so the smallest one, or the reference

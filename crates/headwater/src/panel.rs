@@ -17,6 +17,12 @@ pub const SMALLEST_PROBABILITY: f64 = 1e-12;
 /// Probabilities must sum to one within this.
 pub const SUM_TOLERANCE: f64 = 1e-6;
 
+/// A log-ratio beyond this is no opinion, and its square would leave the range of numbers.
+pub const LARGEST_LOG_RATIO: f64 = 1e50;
+
+/// In a builder: an agent said that it was silent, which is not the same as saying nothing.
+const SAID_SILENT: u32 = u32::MAX;
+
 /// How many steps of silence a gap may open for each step that is present before we doubt the times.
 const MOST_SILENCE: u64 = 1000;
 
@@ -52,9 +58,12 @@ pub fn log_ratios<S: AsRef<str>>(probabilities: &[f64], out: &mut [f64], hypothe
         });
     }
     // One rounding of the quotient costs less than the difference of two large logarithms.
-    let reference = probabilities[0].max(SMALLEST_PROBABILITY);
+    let raised_to = |value: f64| if value == 0.0 { SMALLEST_PROBABILITY } else { value };
+    let reference = raised_to(probabilities[0]);
     for (ratio, &value) in out.iter_mut().zip(&probabilities[1..]) {
-        *ratio = (reference / value.max(SMALLEST_PROBABILITY)).ln();
+        let quotient = reference / raised_to(value);
+        // Beyond the range of a quotient the logarithms are far enough apart to be subtracted.
+        *ratio = if quotient.is_normal() { quotient.ln() } else { reference.ln() - raised_to(value).ln() };
     }
     Ok(raised)
 }
@@ -143,12 +152,12 @@ impl Panel {
                 }
             }
         }
-        if let Some(bad) = log_beliefs.iter().position(|value| !value.is_finite()) {
+        if let Some(bad) = log_beliefs.iter().position(|value| value.is_nan() || value.abs() > LARGEST_LOG_RATIO) {
             let (frame, ratio, agent) = (bad / (agents * ratios), bad / agents % ratios, bad % agents);
             return Err(Error::Belief {
                 hypothesis: roster.hypotheses()[ratio + 1].clone(),
                 problem: format!(
-                    "met {} for agent {:?} at step {frame}; a log-ratio must be a finite number",
+                    "met {} for agent {:?} at step {frame}; a log-ratio must be a number of moderate size",
                     log_beliefs[bad],
                     roster.agents()[agent]
                 ),
@@ -198,6 +207,21 @@ impl Panel {
         let width = self.agents() * self.ratios();
         let cells = &self.log_beliefs[steps.start * width..steps.end * width];
         MatRef::from_column_major_slice(cells, self.agents(), steps.len() * self.ratios())
+    }
+
+    /// A stretch of the panel; agents that say nothing in it are an error.
+    pub fn slice(&self, steps: Range<usize>) -> Result<Panel, Error> {
+        let (agents, width) = (self.agents(), self.agents() * self.ratios());
+        let times = self.times.raw()[steps.clone()].to_vec();
+        Panel::new(
+            self.roster.clone(),
+            match self.times {
+                Times::Steps(_) => Times::Steps(times),
+                Times::Instants(_) => Times::Instants(times),
+            },
+            self.log_beliefs[steps.start * width..steps.end * width].to_vec(),
+            self.posts.as_ref().map(|posts| posts[steps.start * agents..steps.end * agents].to_vec()),
+        )
     }
 
     /// The frames in column order, one after another.
@@ -332,7 +356,7 @@ impl PanelBuilder {
         if self.posts[cell] > 0 {
             return Err(Error::DuplicateBelief { agent: self.agents[agent].clone(), time: time.to_string() });
         }
-        self.posts[cell] = posts;
+        self.posts[cell] = if posts == 0 { SAID_SILENT } else { posts };
         for (ratio, &value) in log_ratios.iter().enumerate() {
             self.log_beliefs[(frame * ratios + ratio) * self.capacity + agent] = value;
         }
@@ -374,6 +398,7 @@ impl PanelBuilder {
         narrow(&mut self.posts, self.capacity, agents, self.frames.len());
         self.sort(agents, ratios);
         let times = self.place(&roster, agents, ratios)?;
+        self.posts.iter_mut().filter(|posts| **posts == SAID_SILENT).for_each(|posts| *posts = 0);
         Panel::new(roster, times, self.log_beliefs, Some(self.posts))
     }
 
@@ -400,7 +425,7 @@ impl PanelBuilder {
             Unit::Microseconds => median_spacing(&self.frames),
         };
         let position = |time: i64| ((i128::from(time) - i128::from(first)) * 2 / i128::from(step) + 1) / 2;
-        let steps = position(last) as u64 + 1;
+        let steps = u64::try_from(position(last)).map_or(u64::MAX, |last| last.saturating_add(1));
         if steps > MOST_SILENCE.saturating_mul(self.frames.len() as u64) {
             return Err(Error::Sparse { first, last, steps, present: self.frames.len() });
         }
@@ -462,7 +487,7 @@ impl PanelBuilder {
 
 /// Median of the differences of sorted, distinct times, the lower one of two (gaps only lengthen); 1 for a single time.
 fn median_spacing(times: &[i64]) -> i64 {
-    let mut spacing: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mut spacing: Vec<i64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
     if spacing.is_empty() {
         return 1;
     }
@@ -537,6 +562,8 @@ mod tests {
         assert!(say(&[0.5, -0.1, 0.6]).unwrap_err().contains("\"b\": met -0.1"));
         assert!(say(&[f64::NAN, 0.5, 0.5]).unwrap_err().contains("\"a\": met NaN"));
         assert!(say(&[0.5, 0.4, 0.0]).unwrap_err().contains("sum to 0.9"));
+        log_ratios(&[1.0 - 2e-17, 1e-17, 1e-17], &mut out, &names()).unwrap();
+        assert!((out[0] - 1e17f64.ln()).abs() < 1e-12, "small but positive is left alone");
         log_ratios(&[1.0, 0.0, 0.0], &mut out, &names()).unwrap();
         assert!((out[0] - 1e12f64.ln()).abs() < 1e-12);
     }
@@ -614,8 +641,18 @@ mod tests {
         let mut rows = PanelBuilder::new(names(), Unit::Steps);
         rows.push(0, "x", &[0.0, 0.0], 1).unwrap();
         assert!(matches!(rows.push(0, "x", &[0.0, 0.0], 1), Err(Error::DuplicateBelief { .. })));
+        rows.push(0, "z", &[0.0, 0.0], 0).unwrap();
+        assert!(rows.push(0, "z", &[0.0, 0.0], 1).is_err(), "silence said twice is said twice");
         rows.push(10_000_000, "y", &[0.0, 0.0], 1).unwrap();
         assert!(matches!(rows.finish(), Err(Error::Sparse { .. })));
+        for unit in [Unit::Steps, Unit::Microseconds] {
+            let mut rows = PanelBuilder::new(names(), unit);
+            for time in [i64::MIN, 0, 1, i64::MAX] {
+                rows.push(time, "x", &[0.0, 0.0], 1).unwrap();
+                rows.push(time, "y", &[0.0, 0.0], 1).unwrap();
+            }
+            assert!(rows.finish().is_err());
+        }
 
         let roster = Roster::numbered(2, 2).unwrap();
         let silent = Panel::new(roster.clone(), Times::Steps(vec![0]), vec![0.0; 2], Some(vec![1, 0]));

@@ -9,7 +9,7 @@
 use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
 use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Truth};
-use crate::panel::Times;
+use crate::panel::{LARGEST_LOG_RATIO, Times};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -19,6 +19,9 @@ use serde::{Deserialize, Serialize};
 
 /// How many graphs are drawn before we give up on strong connection.
 const DRAWS: usize = 10_000;
+
+/// Networks are drawn pair by pair; beyond this that takes hours.
+const MOST_AGENTS: usize = 1_000_000;
 
 /// Bounds on probabilities of the appendix's generator. Note P3.
 const SMALLEST_LIKELIHOOD: f64 = 0.02;
@@ -151,6 +154,7 @@ impl WorldParams {
         if self.agents < 2 {
             return Err(Error::TooFewAgents { agents: self.agents });
         }
+        require(self.agents <= MOST_AGENTS, "agents", self.agents, "at most a million")?;
         if self.hypotheses < 2 {
             return Err(Error::TooFewHypotheses { hypotheses: self.hypotheses });
         }
@@ -176,10 +180,14 @@ impl WorldParams {
                     require(every >= 1, "topology period", every, "at least 1")?;
                     require((0.0..=1.0).contains(&probability), "topology probability", probability, "in 0…1")?;
                 }
-                Change::State { to: Some(to), .. } => {
+                Change::State { at, to } => {
+                    let to = to.unwrap_or(0);
                     require(to < self.hypotheses, "state", to, "below the number of hypotheses")?;
+                    require(at < self.steps, "step of the change of state", at, "below the number of steps")?;
                 }
-                Change::State { .. } | Change::Likelihoods { .. } => {}
+                Change::Likelihoods { at } => {
+                    require(at < self.steps, "step of the change of likelihoods", at, "below the number of steps")?;
+                }
             }
         }
         Ok(())
@@ -270,7 +278,20 @@ impl World {
         params.check()?;
         let hypotheses = (0..params.hypotheses).map(|hypothesis| format!("h{hypothesis}"));
         let roster = Roster::new(agents, hypotheses)?;
-        let graph = Graph::new(params.agents, edges.iter().map(|&(speaker, listener, _)| (speaker, listener)))?;
+        // A weight of zero is no edge.
+        let heard = edges.iter().filter(|(_, _, weight)| *weight != Some(0.0));
+        let graph = Graph::new(params.agents, heard.map(|&(speaker, listener, _)| (speaker, listener)))?;
+        let one_way =
+            graph.edges().find(|&(speaker, listener)| graph.speakers()[speaker].binary_search(&listener).is_err());
+        if let (Rule::Metropolis, Some((speaker, listener))) = (params.rule, one_way) {
+            let names = roster.names(&[speaker, listener]);
+            return Err(Error::Graph {
+                reason: format!(
+                    "metropolis weights need edges in both directions, but {:?} hears {:?} and not the other way round; use uniform or random weights",
+                    names[1], names[0]
+                ),
+            });
+        }
         if !params.allow_reducible {
             graph.connected().map_err(|pair| disconnected(pair, &roster))?;
         }
@@ -300,6 +321,12 @@ impl World {
         };
         let influential: Vec<bool> = (0..params.agents).map(|agent| agent < params.influential).collect();
         let likelihoods = draw_likelihoods(&params, &influential, &mut rng.likelihoods);
+        let bounded = likelihoods.iter().all(|likelihood| {
+            let (mean, spread) = moments(likelihood, params.truth);
+            mean.iter().chain(&spread).all(|value| value.abs() < LARGEST_LOG_RATIO)
+        });
+        let scale = params.influential_scale.max(params.other_scale);
+        require(bounded, "influential-scale", scale, "small enough to leave every observation a positive probability")?;
         let (agents, hypotheses) = (params.agents, params.hypotheses);
         let mut world = World {
             truth: params.truth,
@@ -448,6 +475,7 @@ impl World {
                         out.iter_mut().zip(row).for_each(|(out, mean)| *out -= 0.5 * (observation - mean).powi(2));
                     }
                 }
+                Likelihood::Unknown => unreachable!("worlds know their own likelihoods"),
             }
         }
     }
@@ -505,13 +533,23 @@ impl World {
             if graph.connected().is_err() && !self.params.allow_reducible {
                 continue;
             }
-            let changed: Vec<usize> =
-                (0..agents).filter(|&agent| graph.speakers()[agent] != self.graph.speakers()[agent]).collect();
+            // Only listeners who hear others than before divide their attention anew; under the Metropolis rule the
+            // neighbours' degrees count too, so all columns are made again, most of them as they were.
+            let weighed = graph.weigh(self.params.rule, &mut self.rng.weights)?;
+            let again = |listener: usize| symmetric || graph.speakers()[listener] != self.graph.speakers()[listener];
+            let column = |listener: usize| {
+                let source = if again(listener) { &weighed } else { &self.combination };
+                source.listener(listener).map(|(speaker, weight)| (speaker, listener, weight)).collect::<Vec<_>>()
+            };
+            let triplets = (0..agents).flat_map(column).collect();
+            let combination = Combination::from_triplets(triplets, agents)?;
+            let differs = |&listener: &usize| !combination.listener(listener).eq(self.combination.listener(listener));
+            let changed: Vec<usize> = (0..agents).filter(differs).collect();
             if !changed.is_empty() {
-                self.combination = graph.weigh(self.params.rule, &mut self.rng.weights)?;
+                self.combination = combination;
                 self.graph = graph;
+                self.event("topology", &changed, None);
             }
-            self.event("topology", &changed, None);
             return Ok(());
         }
         Err(Error::Graph {
@@ -560,7 +598,7 @@ fn disconnected(pair: Disconnected, roster: &Roster) -> Error {
     let name = |agent: usize| &roster.agents()[agent];
     Error::Graph {
         reason: format!(
-            "the network is not strongly connected: nothing {:?} says can reach {:?}; add edges, or allow a reducible network",
+            "the network is not strongly connected: nothing {:?} says can reach {:?}; add edges",
             name(pair.speaker),
             name(pair.listener)
         ),
@@ -720,6 +758,7 @@ fn moments(likelihood: &Likelihood, truth: usize) -> (Vec<f64>, Vec<f64>) {
                 .collect();
             (mean, covariance)
         }
+        Likelihood::Unknown => unreachable!("worlds know their own likelihoods"),
     }
 }
 
@@ -835,14 +874,25 @@ mod tests {
     #[test]
     fn changes_happen_when_scheduled() {
         let changes = vec![
-            Change::Topology { every: 50, probability: 0.05 },
+            Change::Topology { every: 50, probability: 0.15 },
             Change::State { at: 60, to: Some(3) },
             Change::Likelihoods { at: 120 },
         ];
-        for rule in [Rule::Uniform, Rule::Metropolis] {
+        for rule in [Rule::Uniform, Rule::Metropolis, Rule::Random] {
             let params = WorldParams { changes: changes.clone(), rule, ..small() };
             let mut world = World::new(params).unwrap();
             let before = world.truth();
+            for _ in 0..51 {
+                world.next_frame().unwrap();
+            }
+            let (old, new) = (&before.combination, world.truth().combination);
+            let changed: Vec<String> = (0..8)
+                .filter(|&listener| {
+                    (0..8).any(|speaker| old.weight(speaker, listener) != new.weight(speaker, listener))
+                })
+                .map(|listener| listener.to_string())
+                .collect();
+            assert_eq!(world.events()[0].agents, changed, "the listeners named are those whose weights changed");
             run(&mut world).unwrap();
             let kinds: Vec<(usize, &str)> =
                 world.events().iter().map(|event| (event.step, event.kind.as_str())).collect();
@@ -881,6 +931,13 @@ mod tests {
         let weights = [(0, 1, Some(0.5)), (1, 2, Some(1.0)), (2, 0, Some(1.0))];
         let error = World::on_graph(small(), names(), &weights).unwrap_err().to_string();
         assert!(error.contains("agent \"b\" gives (its own included) sum to 0.5"), "{error}");
+        let nothing = [(0, 0, Some(1.0)), (0, 1, Some(1.0)), (1, 0, Some(0.0)), (1, 2, Some(1.0)), (2, 2, Some(0.0))];
+        let error = World::on_graph(small(), names(), &nothing).unwrap_err().to_string();
+        assert!(error.contains("not strongly connected"), "a weight of zero connects nobody: {error}");
+        let one_way = [(0, 1, None), (1, 2, None), (2, 0, None)];
+        let metropolis = WorldParams { rule: Rule::Metropolis, ..small() };
+        let error = World::on_graph(metropolis, names(), &one_way).unwrap_err().to_string();
+        assert!(error.contains("\"a\" hears \"c\""), "{error}");
         let weights = [(0, 1, Some(0.5)), (1, 1, Some(0.5)), (1, 2, Some(1.0)), (2, 0, Some(1.0))];
         let world = World::on_graph(small(), names(), &weights).unwrap();
         assert_eq!(world.truth().combination.weight(1, 1), 0.5);
@@ -896,6 +953,9 @@ mod tests {
             WorldParams { silence: 1.0, ..small() },
             WorldParams { influential: 9, ..small() },
             WorldParams { edge_probability: 0.0, ..small() },
+            WorldParams { likelihoods: Likelihoods::Released, influential_scale: 1e17, ..small() },
+            WorldParams { likelihoods: Likelihoods::Gaussian { dimension: 1 }, influential_scale: 1e160, ..small() },
+            WorldParams { changes: vec![Change::State { at: 200, to: None }], ..small() },
         ];
         assert!(bad.into_iter().all(|params| World::new(params).is_err()));
     }

@@ -14,7 +14,7 @@
 use crate::combination::dot;
 use crate::confidence::{self, Forecast};
 use crate::error::require;
-use crate::model::{self, Diagnostics, Method, Skill};
+use crate::model::{self, Column, Diagnostics, Method, Skill, Status};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
@@ -78,21 +78,25 @@ impl Default for GslParams {
 }
 
 impl GslParams {
-    fn check(&self) -> Result<(), Error> {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), Error> {
         model::check_adaptation(self.adaptation)?;
-        require(self.window >= 1, "window", self.window, "at least 1")?;
+        require((1..=LONGEST).contains(&self.window), "window", self.window, "between 1 and 10⁹")?;
         let rate = self.learning_rate;
         require(rate > 0.0 && rate.is_finite(), "learning-rate", rate, "a positive number")?;
-        require(self.batch >= 1, "batch", self.batch, "at least 1")?;
+        require((1..=LONGEST).contains(&self.batch), "batch", self.batch, "between 1 and 10⁹")?;
         require(self.sparsity >= 0.0 && self.sparsity.is_finite(), "sparsity", self.sparsity, "zero or more")?;
         require(self.passes >= 1, "passes", self.passes, "at least 1")
     }
 
-    /// Frames before the first update is possible.
+    /// Frames that make the first update possible.
     pub fn needed(&self) -> usize {
-        self.window + 2
+        self.window + 1 + self.batch
     }
 }
+
+/// Windows and batches longer than this are slips of the keyboard.
+const LONGEST: usize = 1_000_000_000;
 
 /// What one call of [`Gsl::learn`] or [`Gsl::advance`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -139,6 +143,8 @@ pub struct Gsl {
     known: Option<Evidence>,
     /// Allowed speakers of each listener, ascending.
     support: Option<Vec<Vec<usize>>>,
+    /// Where it started, unless from equal weights.
+    initial: Option<Vec<f64>>,
     /// A, column by column.
     columns: Vec<f64>,
     window: Window,
@@ -166,6 +172,8 @@ struct Pending {
     x: Vec<f64>,
     y: Vec<f64>,
     steps: usize,
+    /// Those of the steps that count as forecasts; their error is known when they are applied.
+    counted: Forecast,
 }
 
 impl Gsl {
@@ -176,16 +184,12 @@ impl Gsl {
         let cells = agents * ratios;
         Ok(Gsl {
             columns: vec![1.0 / agents as f64; agents * agents],
-            window: Window {
-                frames: vec![0.0; (params.window + 1) * cells],
-                sum: vec![0.0; cells],
-                sum_before: vec![0.0; cells],
-                seen: 0,
-            },
+            window: Window { frames: Vec::new(), sum: vec![0.0; cells], sum_before: vec![0.0; cells], seen: 0 },
             roster,
             params,
             known: None,
             support: None,
+            initial: None,
             pending: Pending::default(),
             pass: 0,
             learned: 0,
@@ -197,6 +201,7 @@ impl Gsl {
         same("agents of the initial matrix", initial.agents(), self.agents())?;
         self.columns = initial.to_columns();
         self.restrict();
+        self.initial = Some(self.columns.clone());
         Ok(self)
     }
 
@@ -224,12 +229,57 @@ impl Gsl {
                     wanted: format!("an index below {agents}"),
                 });
             }
-            let column = &mut self.columns[listener * agents..(listener + 1) * agents];
-            column.fill(1.0 / speakers.len() as f64);
         }
         self.support = Some(support);
-        self.restrict();
+        self.start();
         Ok(self)
+    }
+
+    /// Sets the weights to where learning starts.
+    fn start(&mut self) {
+        let agents = self.agents();
+        if let Some(initial) = &self.initial {
+            self.columns.copy_from_slice(initial);
+        } else {
+            for (listener, column) in self.columns.chunks_exact_mut(agents).enumerate() {
+                column.fill(1.0 / self.support.as_ref().map_or(agents, |support| support[listener].len()) as f64);
+            }
+        }
+        self.restrict();
+    }
+
+    /// A learner that has seen nothing yet, with the same knowledge and start but these parameters.
+    pub fn afresh(&self, params: GslParams) -> Result<Self, Error> {
+        let mut fresh = Gsl::new(self.roster.clone(), params)?;
+        fresh.known.clone_from(&self.known);
+        fresh.support.clone_from(&self.support);
+        fresh.initial.clone_from(&self.initial);
+        fresh.start();
+        Ok(fresh)
+    }
+
+    /// Whether L̄ is taken as known.
+    pub fn knows_evidence(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// Whether the parts of a learner read from elsewhere fit together.
+    pub fn is_sound(&self) -> bool {
+        let (agents, ratios) = (self.agents(), self.ratios());
+        let cells = agents * ratios;
+        let held = self.window.seen.min(self.params.window + 1);
+        self.params.check().is_ok()
+            && self.columns.len() == agents * agents
+            && self.initial.as_ref().is_none_or(|initial| initial.len() == agents * agents)
+            && self.window.frames.len() >= held * cells
+            && self.window.sum.len() == cells
+            && self.window.sum_before.len() == cells
+            && self.pending.x.len() == self.pending.steps * cells
+            && self.pending.y.len() == self.pending.steps * cells
+            && self.known.as_ref().is_none_or(|known| (known.agents(), known.ratios()) == (agents, ratios))
+            && self.support.as_ref().is_none_or(|support| {
+                support.len() == agents && support.iter().flatten().all(|&speaker| speaker < agents)
+            })
     }
 
     /// The parameters it runs with.
@@ -275,7 +325,7 @@ impl Gsl {
             });
         }
         let mut forecast = Forecast::default();
-        self.take(&cells, 0, &mut forecast);
+        self.take(&cells, 0);
         if self.pending.steps >= self.params.batch {
             self.update(0, &mut forecast)?;
         }
@@ -321,10 +371,10 @@ impl Gsl {
         let mut taken = 0;
         while self.window.seen < stretch.len() {
             let frame = stretch.start + self.window.seen;
-            self.take(&panel.cells()[frame * width..(frame + 1) * width], count_from, &mut forecast);
+            self.take(&panel.cells()[frame * width..(frame + 1) * width], count_from);
             taken += 1;
             if self.pending.steps >= capacity {
-                self.update(count_from, &mut forecast)?;
+                self.update(count_from, &mut forecast).map_err(|error| self.with_bound(error, panel))?;
             }
             // Blocks are never cut short by the limit: their borders, and so the bits, do not depend on it.
             if taken >= limit && (self.pending.steps == 0 || self.params.batch > 1) {
@@ -333,7 +383,7 @@ impl Gsl {
         }
         // The last block may be short; an incomplete last batch is dropped.
         if self.window.seen == stretch.len() && self.params.batch == 1 && self.pending.steps > 0 {
-            self.update(count_from, &mut forecast)?;
+            self.update(count_from, &mut forecast).map_err(|error| self.with_bound(error, panel))?;
         }
         Ok(Some(self.step(forecast)))
     }
@@ -382,7 +432,7 @@ impl Gsl {
     }
 
     /// Takes a frame into the window; once the window is full, x and y of this step join the pending ones.
-    fn take(&mut self, frame: &[f64], count_from: usize, forecast: &mut Forecast) {
+    fn take(&mut self, frame: &[f64], count_from: usize) {
         let (window, seen) = (self.params.window, self.window.seen);
         let slots = window + 1;
         let cells = frame.len();
@@ -406,8 +456,8 @@ impl Gsl {
             }
             self.pending.steps += 1;
             if seen >= count_from {
-                forecast.steps += 1;
-                forecast.persistence +=
+                self.pending.counted.steps += 1;
+                self.pending.counted.persistence +=
                     frame.iter().zip(before).map(|(now, before)| (now - before).powi(2)).sum::<f64>();
             }
         }
@@ -424,6 +474,9 @@ impl Gsl {
             } else {
                 self.window.sum.iter_mut().zip(frame).for_each(|(sum, now)| *sum += now);
             }
+        }
+        if self.window.frames.len() < slots * cells && seen < slots {
+            self.window.frames.resize((seen + 1) * cells, 0.0);
         }
         self.window.frames[slot(seen)].copy_from_slice(frame);
         self.window.seen += 1;
@@ -477,7 +530,7 @@ impl Gsl {
             };
             total(self.columns.par_chunks_mut(tasks * agents).enumerate().map(one).collect::<Vec<_>>())
         };
-        forecast.error += error;
+        forecast.add(&Forecast { error, ..self.pending.counted });
         self.pending.clear();
         if !(early_error + error).is_finite() {
             return Err(self.diverged());
@@ -500,6 +553,14 @@ impl Gsl {
             step: self.window.seen.saturating_sub(1),
             learning_rate: self.params.learning_rate,
             bound: bound(frames.to_owned(), ratios, self.params.adaptation, self.known.is_none()),
+        }
+    }
+
+    /// The same error with the bound of the whole panel in place of the window's.
+    fn with_bound(&self, error: Error, panel: &Panel) -> Error {
+        match (error, stability_bound(panel, &self.params, self.known.is_some())) {
+            (Error::Diverged { step, learning_rate, .. }, Ok(bound)) => Error::Diverged { step, learning_rate, bound },
+            (error, _) => error,
         }
     }
 
@@ -588,6 +649,9 @@ impl Gsl {
         let combination = if self.support.is_some() { dense.to_sparse() } else { dense };
         let sums = combination.column_sums();
         let spread = sums.iter().fold(f64::MIN, |a, b| a.max(*b)) - sums.iter().fold(f64::MAX, |a, b| a.min(*b));
+        let statistical =
+            |agent: &String| Column { agent: agent.clone(), status: Status::Statistical, rank: self.roster.ratios() };
+        let columns = self.roster.agents().iter().map(statistical).collect();
         Ok(Model {
             truth: Some(model::settled(&recent, self.params.adaptation)),
             roster: self.roster,
@@ -598,6 +662,7 @@ impl Gsl {
             innovation: None,
             likelihoods: None,
             diagnostics: Diagnostics {
+                columns,
                 column_sum_spread: Some(spread),
                 evidence_steps: Some(self.params.window),
                 steps: Some(self.learned),
@@ -628,6 +693,7 @@ impl Pending {
         self.x.clear();
         self.y.clear();
         self.steps = 0;
+        self.counted = Forecast::default();
     }
 }
 
@@ -803,6 +869,7 @@ pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
     }
     while learner.advance_within(panel, 0..split, usize::MAX, usize::MAX)?.is_some() {}
     learner.restart();
+    // A learner that does not learn: every update is zero.
     learner.params.learning_rate = 0.0;
     learner.params.batch = 1;
     learner.params.passes = 0;
@@ -845,14 +912,13 @@ pub fn sparser(best: &GslParams, agents: usize) -> Vec<GslParams> {
 /// Errors: too few steps, parameters out of range, a rate beyond the stability bound that made the weights overflow.
 /// Cost: 4N²H operations a step.
 pub fn gsl(panel: &Panel, params: &GslParams) -> Result<Model, Error> {
-    let fresh = Gsl::new(panel.roster().clone(), params.clone())?;
-    let mut learner = fresh.clone();
+    let mut learner = Gsl::new(panel.roster().clone(), params.clone())?;
     let mut forecast = Forecast { from: panel.steps() / 2, ..Forecast::default() };
     while let Some(step) = learner.advance(panel, usize::MAX)? {
         forecast.add(&step.forecast);
     }
     if params.passes > 1 {
-        forecast = held_out(panel, fresh)?;
+        forecast = held_out(panel, learner.afresh(params.clone())?)?;
     }
     learner.finish(panel, confidence::skill(panel, &forecast))
 }

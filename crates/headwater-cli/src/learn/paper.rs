@@ -1,0 +1,287 @@
+//! The paper's learner on a file: settings, tuning, the loop with its trace and checkpoints.
+
+use super::Learn;
+use crate::failure::Failure;
+use crate::interrupt::{self, Polling};
+use crate::screen::{Screen, count, number, table};
+use headwater::confidence::{self, Forecast};
+use headwater::learn::gsl::{self, Constraint, Gsl, GslParams};
+use headwater::{Model, Panel};
+use headwater_files::{Draft, read_known};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Rows of a trace unless asked otherwise.
+const TRACE_ROWS: usize = 2000;
+
+/// Frames between two looks at the clock and at Ctrl-C.
+const FRAMES_PER_LOOK: usize = 4096;
+
+/// Time between two checkpoints.
+const CHECKPOINT_PERIOD: Duration = Duration::from_secs(30);
+
+const CHECKPOINT_FORMAT: &str = "headwater-checkpoint/1";
+
+/// A learner that forecasts this much worse than doing nothing is running away.
+const RUNAWAY: f64 = 100.0;
+
+/// A learner at rest, with the forecasts it has made.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Checkpoint {
+    format: String,
+    learner: Gsl,
+    forecast: Forecast,
+}
+
+/// What the paper's learner leaves: the model, its settings for the summary, and a trace to be committed with it.
+pub(super) struct Learned {
+    pub(super) model: Model,
+    pub(super) settings: Map<String, Value>,
+    pub(super) trace: Option<Draft>,
+}
+
+impl Learn {
+    pub(super) fn paper_params(&self, resumed: Option<&Checkpoint>) -> Result<GslParams, Failure> {
+        let adaptation = match (self.number_for_adaptation(), resumed) {
+            (Some(value), _) => value,
+            (None, Some(checkpoint)) if self.adaptation.is_none() => checkpoint.learner.params().adaptation,
+            (None, _) => {
+                return Err(Failure::usage(
+                    "--method gsl cannot estimate δ: it needs a number for --adaptation",
+                    "the paper's simulations use --adaptation 0.05, its posts --adaptation 0.0001",
+                ));
+            }
+        };
+        let kept = resumed.map_or_else(GslParams::default, |checkpoint| checkpoint.learner.params().clone());
+        let params = GslParams {
+            adaptation,
+            window: self.window.unwrap_or(kept.window),
+            learning_rate: self.learning_rate.unwrap_or(kept.learning_rate),
+            batch: self.batch.unwrap_or(kept.batch),
+            sparsity: self.sparsity.unwrap_or(kept.sparsity),
+            passes: self.passes.unwrap_or(kept.passes),
+            constraint: self.constraint.map_or(kept.constraint, Constraint::from),
+        };
+        if resumed.is_some_and(|checkpoint| *checkpoint.learner.params() != params) {
+            return Err(Failure::usage(
+                "the options differ from those the checkpoint was made with",
+                format!("leave them out: --resume keeps them (it was made with {kept:?})"),
+            ));
+        }
+        // Said before a long file is read.
+        params.check()?;
+        Ok(params)
+    }
+
+    pub(super) fn paper(
+        &self,
+        panel: &Panel,
+        params: &GslParams,
+        resumed: Option<Checkpoint>,
+        warnings: &mut Vec<String>,
+        screen: &Screen,
+    ) -> Result<Learned, Failure> {
+        let about = Failure::about(&self.beliefs);
+        let (mut learner, mut forecast) = match resumed {
+            Some(checkpoint) => continued(checkpoint, panel)?,
+            None => (self.learner(panel, params)?, Forecast::default()),
+        };
+        if self.tune {
+            learner = tuned(&learner, panel, screen)?;
+        }
+        let params = learner.params().clone();
+        let bound = gsl::stability_bound(panel, &params, learner.knows_evidence()).map_err(&about)?;
+        if params.learning_rate > bound {
+            screen.keep(warnings, format!(
+                "learning rate {} is beyond the stability bound 2/((1−δ)²λ_max) = {}: the weights may grow without end",
+                number(params.learning_rate),
+                number(bound)
+            ));
+        }
+        let trace = self.go_through(panel, &mut learner, &mut forecast, screen)?;
+        if params.passes > 1 {
+            // Several passes leave nothing unseen, so the skill takes a second fit.
+            screen.remark("measuring the forecast skill on the last fifth of the steps");
+            forecast = gsl::held_out(panel, learner.afresh(params.clone())?).unwrap_or_default();
+        }
+        if forecast.error > RUNAWAY * forecast.persistence {
+            screen.keep(warnings, format!(
+                "the weights are running away: forecasts are {} times worse than doing nothing; lower the learning rate (stability bound {})",
+                number(forecast.error / forecast.persistence),
+                number(bound)
+            ));
+        }
+        let model = learner.finish(panel, confidence::skill(panel, &forecast)).map_err(&about)?;
+        let settings = json!({
+            "window": params.window,
+            "learning_rate": params.learning_rate,
+            "batch": params.batch,
+            "sparsity": params.sparsity,
+            "passes": params.passes,
+            "stability_bound": bound,
+        });
+        let settings = settings.as_object().cloned().unwrap_or_default();
+        Ok(Learned { model, settings, trace })
+    }
+
+    fn learner(&self, panel: &Panel, params: &GslParams) -> Result<Gsl, Failure> {
+        let mut learner = Gsl::new(panel.roster().clone(), params.clone())?;
+        if let Some(support) = self.support(panel)? {
+            learner = learner.within(support)?;
+        }
+        let known = |path: &Path| read_known(path)?.aligned(panel.roster()).map_err(Failure::about(path));
+        if let Some(path) = &self.initial {
+            let initial = known(path)?.combination.ok_or_else(|| lacks(path, "combination"))?;
+            learner = learner.starting_from(&initial)?;
+        }
+        if let Some(path) = &self.evidence {
+            learner = learner.knowing(known(path)?.evidence.ok_or_else(|| lacks(path, "evidence"))?)?;
+        }
+        Ok(learner)
+    }
+
+    /// Learns to the end of the last pass; returns the trace, complete but not yet in its place.
+    fn go_through(
+        &self,
+        panel: &Panel,
+        learner: &mut Gsl,
+        forecast: &mut Forecast,
+        screen: &Screen,
+    ) -> Result<Option<Draft>, Failure> {
+        let mut trace = self.trace.as_deref().map(|path| self.open_trace(path, panel)).transpose()?;
+        let total = panel.steps() * learner.params().passes;
+        let every = self.trace_every.map_or(total.div_ceil(TRACE_ROWS), |every| every as usize);
+        let limit = if trace.is_some() { every.min(FRAMES_PER_LOOK) } else { FRAMES_PER_LOOK };
+        let polling = self.checkpoint.as_ref().map(|_| Polling::new());
+        let mut progress = screen.progress("learning", total as u64);
+        let mut saved = Instant::now();
+        let mut next_row = 0;
+        while let Some(step) = learner.advance(panel, limit).map_err(Failure::about(&self.beliefs))? {
+            forecast.add(&step.forecast);
+            let done = step.pass * panel.steps() + step.seen;
+            progress.at(done as u64);
+            if let Some((draft, truth)) = &mut trace
+                && (done > next_row || done == total)
+            {
+                writeln!(draft, "{},{}", done - 1, learner.distance(truth)).map_err(cannot_write(draft.path()))?;
+                next_row = done - 1 + every;
+            }
+            let Some(path) = &self.checkpoint else { continue };
+            let stop = interrupt::requested();
+            if stop || saved.elapsed() > CHECKPOINT_PERIOD {
+                write_checkpoint(path, learner, forecast)?;
+                saved = Instant::now();
+            }
+            if stop {
+                let remark = format!("continue with --resume {}", path.display());
+                return Err(Failure::Interrupted { remark: Some(remark) });
+            }
+        }
+        drop(polling);
+        if let Some(path) = &self.checkpoint {
+            write_checkpoint(path, learner, forecast)?;
+        }
+        Ok(trace.map(|(draft, _)| draft))
+    }
+
+    fn open_trace(&self, path: &Path, panel: &Panel) -> Result<(Draft, Vec<f64>), Failure> {
+        let truth =
+            self.truth.as_ref().ok_or_else(|| Failure::usage("--trace needs --truth", "give the truth.json"))?;
+        let known = read_known(truth)?.aligned(panel.roster()).map_err(Failure::about(truth))?;
+        let combination = known.combination.ok_or_else(|| lacks(truth, "combination"))?;
+        let mut draft = Draft::create(path)?;
+        writeln!(draft, "step,error").map_err(cannot_write(path))?;
+        Ok((draft, combination.to_columns()))
+    }
+}
+
+/// A learner taken up where it stopped. Forecasts count over the second half; when the beliefs have grown so much that
+/// the learner stopped before that half, they start anew.
+fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), Failure> {
+    if !checkpoint.learner.remembers(panel) {
+        return Err(Failure::Data {
+            message: "the checkpoint was made on other beliefs than these".into(),
+            hint: Some("resume with the file it was started on, or one that continues it".into()),
+        });
+    }
+    let (seen, _) = checkpoint.learner.position();
+    let forecast = if seen <= panel.steps() / 2 { Forecast::default() } else { checkpoint.forecast };
+    Ok((checkpoint.learner, forecast))
+}
+
+/// Tries settings on the first four fifths of the beliefs and keeps the one that forecasts the rest best: window and
+/// learning rate first, then sparsity.
+fn tuned(learner: &Gsl, panel: &Panel, screen: &Screen) -> Result<Gsl, Failure> {
+    let mut tried =
+        try_out(learner, panel, &gsl::candidates(panel, learner.params(), learner.knows_evidence())?, screen);
+    let Some((best, _)) = tried.first() else {
+        return Err(Failure::data("no setting could be tried: the beliefs are too short to hold out a fifth"));
+    };
+    tried.extend(try_out(learner, panel, &gsl::sparser(best, panel.agents()), screen));
+    tried.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let rows = tried.iter().take(5).map(|(params, error)| {
+        let settings = [params.window.to_string(), number(params.learning_rate), number(params.sparsity)];
+        settings.into_iter().chain([number(error / tried[0].1)]).collect()
+    });
+    let shown = table(&["window", "learning rate", "sparsity", "error / best"], 0, rows.collect());
+    screen.remark(&format!("tuned over {}; the best five:\n{shown}", count(tried.len(), "setting")));
+    Ok(learner.afresh(tried.swap_remove(0).0)?)
+}
+
+/// Held-out error of each setting that can be learned at all, best first.
+fn try_out(learner: &Gsl, panel: &Panel, candidates: &[GslParams], screen: &Screen) -> Vec<(GslParams, f64)> {
+    let mut progress = screen.progress("tuning", candidates.len() as u64);
+    let error = |params: &GslParams| {
+        let fresh = learner.afresh(params.clone()).ok()?;
+        gsl::held_out(panel, fresh).ok().map(|forecast| forecast.error)
+    };
+    let mut tried = Vec::new();
+    for few in candidates.chunks(rayon::current_num_threads()) {
+        let errors: Vec<Option<f64>> = few.par_iter().map(error).collect();
+        tried.extend(few.iter().cloned().zip(errors).filter_map(|(params, error)| Some((params, error?))));
+        progress.at(tried.len() as u64);
+    }
+    tried.sort_by(|a, b| a.1.total_cmp(&b.1));
+    tried
+}
+
+fn lacks(path: &Path, key: &str) -> Failure {
+    Failure::data(format!("{}: has no {key:?}", path.display()))
+}
+
+fn cannot_write(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
+    let path = path.to_owned();
+    move |error| Failure::data(format!("{}: cannot write: {error}", path.display()))
+}
+
+pub(super) fn read_checkpoint(path: &Path) -> Result<Checkpoint, Failure> {
+    let say = |problem: String| Failure::data(format!("{}: {problem}", path.display()));
+    let file = std::fs::File::open(path).map_err(|error| say(format!("cannot read: {error}")))?;
+    let checkpoint: Checkpoint = serde_json::from_reader(std::io::BufReader::new(file))
+        .map_err(|error| say(format!("is not a checkpoint of this program: {error}")))?;
+    if checkpoint.format != CHECKPOINT_FORMAT {
+        return Err(say(format!("has format {:?}; this program reads {CHECKPOINT_FORMAT:?}", checkpoint.format)));
+    }
+    if !checkpoint.learner.is_sound() {
+        return Err(say("is damaged: its parts do not fit together".into()));
+    }
+    Ok(checkpoint)
+}
+
+fn write_checkpoint(path: &Path, learner: &Gsl, forecast: &Forecast) -> Result<(), Failure> {
+    /// What [`Checkpoint`] reads back, without a copy of the learner.
+    #[derive(Serialize)]
+    struct Borrowed<'a> {
+        format: &'a str,
+        learner: &'a Gsl,
+        forecast: &'a Forecast,
+    }
+    let mut draft = Draft::create(path)?;
+    serde_json::to_writer(&mut draft, &Borrowed { format: CHECKPOINT_FORMAT, learner, forecast })
+        .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
+    Ok(draft.commit()?)
+}

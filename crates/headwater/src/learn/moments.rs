@@ -1,0 +1,333 @@
+//! Lagged second moments: all that a linear learner needs to know of the past, and they add up.
+//!
+//! In: frames of a panel, a stretch at a time. Out: centred Σ x xᵀ, Σ x yᵀ and Σ y_k y_kᵀ with x = Λ_{i−1}, y = Λ_i,
+//! mergeable across stretches and machines, and forgettable by a factor.
+//!
+//! A frame is one vector of D = N·H numbers, ratio by ratio; entry `h·N + k` is log-ratio h of agent k. Every stretch is
+//! centred on its own mean before it is squared, and stretches are merged by the exact formula for differing means, so a
+//! large constant opinion costs no digits.
+
+use crate::{Error, Panel};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Frames squared at a time.
+const FRAMES_PER_BLOCK: usize = 256;
+
+/// Columns of a moment per task; fixed, so that the thread count changes no bit.
+const COLUMNS_PER_TASK: usize = 128;
+
+/// Weighted, centred lagged moments of N agents and H log-ratios.
+///
+/// ```
+/// use headwater::{Panel, Roster, learn::moments::Moments};
+/// let roster = Roster::numbered(2, 2).unwrap();
+/// let panel = Panel::complete(roster, vec![1.0, 0.0, 2.0, 1.0, 4.0, 1.0]).unwrap();
+/// let moments = Moments::of(&panel, 1..3);
+/// // x₀ is 1, 2 and y₀ is 2, 4: the centred products are ½ and 1.
+/// assert_eq!((moments.weight(), moments.xx(0, 0), moments.xy(0, 0)), (2.0, 0.5, 1.0));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Moments {
+    agents: usize,
+    ratios: usize,
+    weight: f64,
+    /// The first frame seen; means are kept relative to it, so that their differences keep all digits.
+    origin: Vec<f64>,
+    mean_x: Vec<f64>,
+    mean_y: Vec<f64>,
+    /// D × D, symmetric.
+    xx: Vec<f64>,
+    /// D × D in column order: rows x, columns y.
+    xy: Vec<f64>,
+    /// N blocks of H × H.
+    yy: Vec<f64>,
+}
+
+impl Moments {
+    /// Of nothing.
+    pub fn empty(agents: usize, ratios: usize) -> Self {
+        let size = agents * ratios;
+        Moments {
+            agents,
+            ratios,
+            weight: 0.0,
+            origin: Vec::new(),
+            mean_x: vec![0.0; size],
+            mean_y: vec![0.0; size],
+            xx: vec![0.0; size * size],
+            xy: vec![0.0; size * size],
+            yy: vec![0.0; agents * ratios * ratios],
+        }
+    }
+
+    /// Of the transitions into these steps of a complete panel (step 0 has none).
+    pub fn of(panel: &Panel, steps: Range<usize>) -> Self {
+        let mut moments = Moments::empty(panel.agents(), panel.ratios());
+        moments.push(panel, steps);
+        moments
+    }
+
+    /// N.
+    pub fn agents(&self) -> usize {
+        self.agents
+    }
+
+    /// H.
+    pub fn ratios(&self) -> usize {
+        self.ratios
+    }
+
+    /// Number of transitions, or what discounting left of it.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Mean of x, ratio by ratio.
+    pub fn mean_x(&self) -> Vec<f64> {
+        self.mean_x.iter().zip(&self.origin).map(|(mean, origin)| mean + origin).collect()
+    }
+
+    /// Mean of y, ratio by ratio.
+    pub fn mean_y(&self) -> Vec<f64> {
+        self.mean_y.iter().zip(&self.origin).map(|(mean, origin)| mean + origin).collect()
+    }
+
+    /// Centred Σ x_a x_b.
+    pub fn xx(&self, a: usize, b: usize) -> f64 {
+        self.xx[b * self.size() + a]
+    }
+
+    /// Centred Σ x_a y_b.
+    pub fn xy(&self, a: usize, b: usize) -> f64 {
+        self.xy[b * self.size() + a]
+    }
+
+    /// Column b of Σ x xᵀ.
+    pub fn xx_column(&self, b: usize) -> &[f64] {
+        &self.xx[b * self.size()..(b + 1) * self.size()]
+    }
+
+    /// Column b of Σ x yᵀ.
+    pub fn xy_column(&self, b: usize) -> &[f64] {
+        &self.xy[b * self.size()..(b + 1) * self.size()]
+    }
+
+    /// Centred Σ y_k y_kᵀ of one agent, H × H.
+    pub fn yy(&self, agent: usize) -> &[f64] {
+        let size = self.ratios * self.ratios;
+        &self.yy[agent * size..(agent + 1) * size]
+    }
+
+    fn size(&self) -> usize {
+        self.agents * self.ratios
+    }
+
+    /// Adds the transitions into these steps. Cost: 3D² operations a step, as matrix products.
+    pub fn push(&mut self, panel: &Panel, steps: Range<usize>) {
+        let first = steps.start.max(1);
+        for start in (first..steps.end).step_by(FRAMES_PER_BLOCK) {
+            let end = (start + FRAMES_PER_BLOCK).min(steps.end);
+            self.push_block(&panel.cells()[(start - 1) * self.size()..end * self.size()]);
+        }
+    }
+
+    /// Adds a run of B+1 frames, B transitions.
+    fn push_block(&mut self, frames: &[f64]) {
+        let size = self.size();
+        let count = frames.len() / size - 1;
+        if self.origin.is_empty() {
+            self.origin = frames[..size].to_vec();
+        }
+        let (x, mean_x) = centred(&frames[..count * size], &self.origin);
+        let (y, mean_y) = centred(&frames[size..], &self.origin);
+        let (x_mat, y_mat) =
+            (MatRef::from_column_major_slice(&x, size, count), MatRef::from_column_major_slice(&y, size, count));
+        let chunk = COLUMNS_PER_TASK * size;
+        self.xx.par_chunks_mut(chunk).zip(self.xy.par_chunks_mut(chunk)).enumerate().for_each(|(task, (xx, xy))| {
+            let (first, columns) = (task * COLUMNS_PER_TASK, xx.len() / size);
+            // Only the part on and below the diagonal; the rest is its mirror.
+            let below = MatMut::from_column_major_slice_mut(xx, size, columns).subrows_mut(first, size - first);
+            let right = x_mat.subrows(first, columns).transpose();
+            matmul(below, Accum::Add, x_mat.subrows(first, size - first), right, 1.0, Par::Seq);
+            let out = MatMut::from_column_major_slice_mut(xy, size, columns);
+            matmul(out, Accum::Add, x_mat, y_mat.subrows(first, columns).transpose(), 1.0, Par::Seq);
+        });
+        for frame in y.chunks_exact(size) {
+            for agent in 0..self.agents {
+                for row in 0..self.ratios {
+                    for column in 0..self.ratios {
+                        self.yy[(agent * self.ratios + row) * self.ratios + column] +=
+                            frame[row * self.agents + agent] * frame[column * self.agents + agent];
+                    }
+                }
+            }
+        }
+        self.shift(count as f64, &mean_x, &mean_y);
+        self.mirror();
+    }
+
+    fn mirror(&mut self) {
+        let size = self.size();
+        for column in 1..size {
+            for row in 0..column {
+                self.xx[column * size + row] = self.xx[row * size + column];
+            }
+        }
+    }
+
+    /// Accounts for the difference of means when `weight` centred transitions join: Σ += ab/(a+b)·d dᵀ.
+    fn shift(&mut self, weight: f64, mean_x: &[f64], mean_y: &[f64]) {
+        let total = self.weight + weight;
+        if total == 0.0 {
+            return;
+        }
+        let factor = self.weight * weight / total;
+        let part = weight / total;
+        let dx: Vec<f64> = mean_x.iter().zip(&self.mean_x).map(|(new, old)| new - old).collect();
+        let dy: Vec<f64> = mean_y.iter().zip(&self.mean_y).map(|(new, old)| new - old).collect();
+        if factor > 0.0 {
+            let size = self.size();
+            self.xx.par_chunks_mut(size).zip(self.xy.par_chunks_mut(size)).enumerate().for_each(|(b, (xx, xy))| {
+                let (to_x, to_y) = (factor * dx[b], factor * dy[b]);
+                for (a, d) in dx.iter().enumerate() {
+                    xx[a] += to_x * d;
+                    xy[a] += to_y * d;
+                }
+            });
+            for agent in 0..self.agents {
+                for row in 0..self.ratios {
+                    for column in 0..self.ratios {
+                        self.yy[(agent * self.ratios + row) * self.ratios + column] +=
+                            factor * dy[row * self.agents + agent] * dy[column * self.agents + agent];
+                    }
+                }
+            }
+        }
+        self.mean_x.iter_mut().zip(&dx).for_each(|(mean, d)| *mean += part * d);
+        self.mean_y.iter_mut().zip(&dy).for_each(|(mean, d)| *mean += part * d);
+        self.weight = total;
+    }
+
+    /// Adds another stretch of the same agents.
+    pub fn merge(&mut self, other: &Moments) -> Result<(), Error> {
+        if (other.agents, other.ratios) != (self.agents, self.ratios) {
+            return Err(Error::Shape {
+                what: "moments",
+                met: format!("{}×{}", other.agents, other.ratios),
+                wanted: format!("{}×{}", self.agents, self.ratios),
+            });
+        }
+        for (sum, part) in [(&mut self.xx, &other.xx), (&mut self.xy, &other.xy), (&mut self.yy, &other.yy)] {
+            sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+        if self.origin.is_empty() {
+            self.origin.clone_from(&other.origin);
+        }
+        let moved: Vec<f64> = other.origin.iter().zip(&self.origin).map(|(theirs, ours)| theirs - ours).collect();
+        let here = |mean: &[f64]| -> Vec<f64> { mean.iter().zip(&moved).map(|(mean, moved)| mean + moved).collect() };
+        if other.weight > 0.0 {
+            self.shift(other.weight, &here(&other.mean_x), &here(&other.mean_y));
+        }
+        Ok(())
+    }
+
+    /// Forgets: what was seen so far counts `factor` times as much.
+    pub fn discount(&mut self, factor: f64) {
+        self.weight *= factor;
+        for sums in [&mut self.xx, &mut self.xy, &mut self.yy] {
+            sums.iter_mut().for_each(|sum| *sum *= factor);
+        }
+    }
+}
+
+/// Frames less their mean, and that mean relative to the origin.
+fn centred(frames: &[f64], origin: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let size = origin.len();
+    let count = (frames.len() / size) as f64;
+    let mut out = frames.to_vec();
+    let mut mean = vec![0.0; size];
+    for frame in out.chunks_exact_mut(size) {
+        for ((value, origin), mean) in frame.iter_mut().zip(origin).zip(&mut mean) {
+            *value -= origin;
+            *mean += *value / count;
+        }
+    }
+    for frame in out.chunks_exact_mut(size) {
+        frame.iter_mut().zip(&mean).for_each(|(value, mean)| *value -= mean);
+    }
+    (out, mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{WorldParams, simulate};
+    use proptest::prelude::*;
+
+    fn panel(agents: usize, steps: usize, seed: u64) -> Panel {
+        let params =
+            WorldParams { agents, steps, seed, hypotheses: 3, edge_probability: 0.5, ..WorldParams::default() };
+        simulate(&params).unwrap().0
+    }
+
+    fn close(a: &Moments, b: &Moments, tolerance: f64) {
+        assert!((a.weight - b.weight).abs() < 1e-9);
+        for (a, b, scale) in [(&a.xx, &b.xx, 1.0), (&a.xy, &b.xy, 1.0), (&a.yy, &b.yy, 1.0)] {
+            let most = a.iter().fold(scale * 1e-300, |most: f64, value| most.max(value.abs()));
+            assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= tolerance * most));
+        }
+    }
+
+    #[test]
+    fn moments_by_definition() {
+        let panel = panel(4, 700, 1);
+        let moments = Moments::of(&panel, 1..700);
+        let value = |step: usize, entry: usize| panel.frame(step)[(entry % 4, entry / 4)];
+        let mean = |from: usize| -> Vec<f64> {
+            (0..8).map(|entry| (from..from + 699).map(|step| value(step, entry)).sum::<f64>() / 699.0).collect()
+        };
+        let (mean_x, mean_y) = (mean(0), mean(1));
+        for a in 0..8 {
+            for b in 0..8 {
+                let xx: f64 = (0..699).map(|t| (value(t, a) - mean_x[a]) * (value(t, b) - mean_x[b])).sum();
+                let xy: f64 = (0..699).map(|t| (value(t, a) - mean_x[a]) * (value(t + 1, b) - mean_y[b])).sum();
+                assert!((moments.xx(a, b) - xx).abs() < 1e-12 && (moments.xy(a, b) - xy).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_mean_eats_no_digits() {
+        let panel = panel(5, 900, 2);
+        // A power of two, so that adding it rounds every number alike and only the sums are tested.
+        let offset = f64::from(1 << 20);
+        let rounded: Vec<f64> = panel.cells().iter().map(|value| (value + offset) - offset).collect();
+        let lifted: Vec<f64> = panel.cells().iter().map(|value| value + offset).collect();
+        let of = |cells: Vec<f64>| Moments::of(&Panel::complete(panel.roster().clone(), cells).unwrap(), 1..900);
+        close(&of(rounded), &of(lifted), 1e-12);
+    }
+
+    #[test]
+    fn discounting_weighs_the_past() {
+        let panel = panel(3, 300, 3);
+        let mut twice = Moments::of(&panel, 1..150);
+        twice.merge(&Moments::of(&panel, 1..150)).unwrap();
+        twice.discount(0.5);
+        close(&twice, &Moments::of(&panel, 1..150), 1e-12);
+        assert!(twice.merge(&Moments::empty(4, 2)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_merge_is_the_whole(cut in 2usize..598, seed in 0u64..20) {
+            let panel = panel(3, 600, seed);
+            let mut parts = Moments::of(&panel, 1..cut);
+            parts.merge(&Moments::of(&panel, cut..600)).unwrap();
+            close(&parts, &Moments::of(&panel, 1..600), 1e-11);
+        }
+    }
+}
