@@ -214,11 +214,13 @@ impl Learn {
         params.check()?;
         let panel = self.panel(screen, warnings)?;
         params.support = self.support(&panel)?;
-        screen.remark(&format!("learning {} from {}", count(panel.agents(), "agent"), count(panel.steps(), "step")));
+        let what = format!("learning {} from {}", count(panel.agents(), "agent"), count(panel.steps(), "step"));
+        let alive = screen.alive(&what);
         let mut model = whitened::whitened(&panel, &params).map_err(Failure::about(&self.beliefs))?;
         // Too short a panel to hold a fifth of it out has no skill to report, and the verdict says so.
         let forecast = whitened::held_out(&panel, &params).ok();
         model.diagnostics.skill = forecast.and_then(|forecast| confidence::skill(&panel, &forecast));
+        drop(alive);
         Ok(model)
     }
 
@@ -258,7 +260,9 @@ impl Learn {
     /// Reads the beliefs and says what had to be done to them.
     fn panel(&self, screen: &Screen, warnings: &mut Vec<String>) -> Result<Panel, Failure> {
         screen.remark(&format!("reading {}", self.beliefs.display()));
+        let alive = screen.alive("reading");
         let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
+        drop(alive);
         if beliefs.zeros > 0 {
             warnings
                 .push(format!("{} of {} probabilities were 0 and were raised to 1e-12", beliefs.zeros, beliefs.cells));

@@ -301,11 +301,7 @@ pub(crate) fn judged(model: &Model) -> Verdict {
 /// What a reader must know beside the numbers.
 fn notes(model: &Model, found: &Influence) -> Vec<String> {
     let mut notes = Vec::new();
-    let names = |agents: &[usize]| {
-        let shown: Vec<String> = model.roster.names(agents).iter().take(5).map(|name| short(name)).collect();
-        let rest = agents.len().saturating_sub(5);
-        shown.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
-    };
+    let names = |agents: &[usize]| model.roster.list(agents);
     let sources = &found.centrality.sources;
     let inside: usize = sources.iter().map(|source| source.agents.len()).sum();
     let agents = model.combination.agents();

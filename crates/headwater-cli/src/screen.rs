@@ -76,9 +76,34 @@ impl Screen {
         eprintln!("warning: {text}");
     }
 
+    /// A spinner with the time passed, on a terminal only.
+    pub(crate) fn alive(&self, what: &str) -> Alive {
+        if self.quiet {
+            return Alive(None);
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Alive(Some(bar))
+    }
+
     /// A bar that shows itself only on a terminal and only when the work takes a while.
     pub(crate) fn progress(&self, what: &'static str, total: u64) -> Progress {
         Progress { bar: None, what, total, started: Instant::now(), quiet: self.quiet }
+    }
+}
+
+/// A sign of life for work that cannot say how far it is; gone when dropped.
+pub(crate) struct Alive(Option<ProgressBar>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
     }
 }
 

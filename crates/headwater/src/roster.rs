@@ -102,7 +102,14 @@ impl Roster {
             .ok_or_else(|| unknown("hypothesis", name, &self.hypotheses))
     }
 
-    /// The names of a set of agents, for messages.
+    /// A set of agents in words: the first few names, and how many more.
+    pub fn list(&self, agents: &[usize]) -> String {
+        let shown: Vec<&str> = agents.iter().take(SHOWN).map(|&agent| self.agents[agent].as_str()).collect();
+        let rest = agents.len().saturating_sub(SHOWN);
+        shown.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
+    }
+
+    /// The names of a set of agents.
     pub fn names(&self, agents: &[usize]) -> Vec<String> {
         agents.iter().map(|&agent| self.agents[agent].clone()).collect()
     }
@@ -118,8 +125,10 @@ fn index_of(names: &[String], kind: &'static str) -> Result<HashMap<String, usiz
     Ok(index)
 }
 
+/// Names shown in a message.
+const SHOWN: usize = 8;
+
 fn unknown(kind: &'static str, name: &str, known: &[String]) -> Error {
-    const SHOWN: usize = 8;
     let mut list = known.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if known.len() > SHOWN {
         list.push_str(&format!(", … ({} in all)", known.len()));

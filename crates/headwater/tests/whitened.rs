@@ -4,9 +4,11 @@
 #![expect(clippy::print_stderr, reason = "measurements are shown")]
 
 use headwater::compare::{Known, compare};
+use headwater::learn::gsl::Constraint;
 use headwater::learn::whitened::{Whitened, whitened};
 use headwater::model::Status;
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
+use headwater::{Model, Panel, Roster};
 
 struct Outcome {
     error: f64,
@@ -68,5 +70,190 @@ fn gaussian_observations_of_few_dimensions() {
     for dimension in 1..=3 {
         let likelihoods = Likelihoods::Gaussian { dimension };
         all(&WorldParams { steps: 200, likelihoods, ..WorldParams::default() }, 400..402, 1e-9);
+    }
+}
+
+fn certified(model: &Model) -> usize {
+    model.diagnostics.columns.iter().filter(|column| column.status == Status::Certified).count()
+}
+
+/// The panel with its numbers changed, cell by cell: (step, ratio, agent, value).
+fn changed(panel: &Panel, change: impl Fn(usize, usize, usize, f64) -> f64) -> Panel {
+    let (agents, ratios) = (panel.agents(), panel.ratios());
+    let cells = panel.cells().iter().enumerate();
+    let cells =
+        cells.map(|(cell, &value)| change(cell / (agents * ratios), cell / agents % ratios, cell % agents, value));
+    Panel::complete(panel.roster().clone(), cells.collect()).unwrap()
+}
+
+fn error(model: &Model, truth: &Model) -> f64 {
+    compare(model, &Known::of(truth).unwrap(), 3).unwrap().combination_error.unwrap()
+}
+
+#[test]
+fn nothing_is_certified_that_should_not_be() {
+    for seed in 500..506 {
+        // Gaussian observations, two hypotheses: no symbols.
+        let likelihoods = Likelihoods::Gaussian { dimension: 1 };
+        let base = WorldParams { hypotheses: 2, steps: 120, seed, ..WorldParams::default() };
+        let (panel, _) = simulate(&WorldParams { likelihoods, ..base.clone() }).unwrap();
+        assert_eq!(certified(&whitened(&panel, &Whitened::default()).unwrap()), 0);
+        // Every agent's series rotated by its own offset: nobody listens to anybody.
+        for hypotheses in [2, 5] {
+            let (panel, _) = simulate(&WorldParams { hypotheses, ..base.clone() }).unwrap();
+            let rotated =
+                changed(&panel, |step, ratio, agent, _| panel.frame((step + 37 * agent + 11) % 120)[(agent, ratio)]);
+            assert_eq!(certified(&whitened(&rotated, &Whitened::default()).unwrap()), 0);
+        }
+    }
+}
+
+#[test]
+fn a_full_dimension_is_statistical_and_says_so() {
+    let likelihoods = Likelihoods::Gaussian { dimension: 4 };
+    let (panel, truth) = simulate(&WorldParams { likelihoods, steps: 400, ..WorldParams::default() }).unwrap();
+    let model = whitened(&panel, &Whitened::default()).unwrap();
+    assert!(model.diagnostics.columns.iter().all(|column| column.status == Status::Statistical && column.rank == 4));
+    assert!(error(&model, &truth) < 0.5);
+    let (panel, _) = simulate(&WorldParams {
+        likelihoods: Likelihoods::Gaussian { dimension: 2 },
+        steps: 200,
+        ..WorldParams::default()
+    })
+    .unwrap();
+    let model = whitened(&panel, &Whitened::default()).unwrap();
+    assert!(model.diagnostics.columns.iter().all(|column| column.status == Status::Identified && column.rank == 2));
+}
+
+#[test]
+fn constant_and_identical_agents_are_named() {
+    let (panel, truth) = simulate(&WorldParams { steps: 150, ..WorldParams::default() }).unwrap();
+    let still = changed(&panel, |_, _, agent, value| if agent == 4 { 0.25 } else { value });
+    let model = whitened(&still, &Whitened::default()).unwrap();
+    assert!(
+        model.diagnostics.warnings.iter().any(|text| text.contains("never change their mind") && text.ends_with(": 4"))
+    );
+    assert_eq!((model.combination.weight(4, 4), model.diagnostics.columns[4].status), (1.0, Status::Statistical));
+    // Agent 7 says what agent 6 says: the listeners of either are not certified, and share the weight out.
+    let twins =
+        changed(&panel, |step, ratio, agent, value| if agent == 7 { panel.frame(step)[(6, ratio)] } else { value });
+    let model = whitened(&twins, &Whitened::default()).unwrap();
+    assert!(model.diagnostics.warnings.iter().any(|text| text.contains("summed weight") && text.ends_with("6, 7")));
+    for listener in 0..20 {
+        let (six, seven) = (model.combination.weight(6, listener), model.combination.weight(7, listener));
+        assert_eq!(six, seven);
+        if six > 1e-6 {
+            assert_ne!(model.diagnostics.columns[listener].status, Status::Certified, "{listener}");
+        }
+        // Who hears neither is recovered as before.
+        let hears = truth.combination.weight(6, listener) + truth.combination.weight(7, listener) > 0.0;
+        if !hears && listener != 7 {
+            let off: f64 = (0..20)
+                .map(|speaker| {
+                    (model.combination.weight(speaker, listener) - truth.combination.weight(speaker, listener)).powi(2)
+                })
+                .sum();
+            assert!(off < 1e-9, "{listener}: {off}");
+        }
+    }
+}
+
+#[test]
+fn bad_regimes_answer() {
+    // Fewer transitions than agents.
+    let (panel, _) = simulate(&WorldParams { agents: 60, hypotheses: 2, steps: 30, ..WorldParams::default() }).unwrap();
+    let model = whitened(&panel, &Whitened::default()).unwrap();
+    assert!(model.combination.column_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-9));
+    assert!(model.diagnostics.warnings.iter().any(|text| text.contains("cannot determine 60 weights")));
+    assert_eq!(certified(&model), 0);
+    // All beliefs equal, at all times or among all agents.
+    let flat = changed(&panel, |_, _, _, _| 0.5);
+    assert!(whitened(&flat, &Whitened::default()).unwrap_err().to_string().contains("no agent's beliefs change"));
+    let together = changed(&panel, |step, ratio, _, _| panel.frame(step)[(0, ratio)]);
+    assert!(whitened(&together, &Whitened::default()).unwrap().evidence.of(0, 1).is_finite());
+    // Too short, silent, or out of range.
+    assert!(whitened(&panel.slice(0..2).unwrap(), &Whitened::default()).is_err());
+    let (silent, _) = simulate(&WorldParams { silence: 0.2, ..WorldParams::default() }).unwrap();
+    assert!(whitened(&silent, &Whitened::default()).unwrap_err().to_string().contains("silent"));
+    for bad in [
+        Whitened { adaptation: Some(1.0), ..Whitened::default() },
+        Whitened { ridge: -1.0, ..Whitened::default() },
+        Whitened { rounds: 0, ..Whitened::default() },
+        Whitened { support: Some(vec![vec![99]; 60]), ..Whitened::default() },
+    ] {
+        assert!(whitened(&panel, &bad).is_err());
+    }
+    // One long gap, carried forward.
+    let (panel, _) = simulate(&WorldParams { steps: 200, ..WorldParams::default() }).unwrap();
+    let gap = changed(
+        &panel,
+        |step, ratio, agent, value| {
+            if (80..140).contains(&step) { panel.frame(79)[(agent, ratio)] } else { value }
+        },
+    );
+    let model = whitened(&gap, &Whitened::default()).unwrap();
+    assert!(model.combination.to_columns().iter().all(|weight| weight.is_finite()));
+}
+
+#[test]
+fn supports_and_free_weights() {
+    let (panel, truth) = simulate(&WorldParams {
+        steps: 60,
+        hypotheses: 2,
+        agents: 60,
+        edge_probability: 0.08,
+        ..WorldParams::default()
+    })
+    .unwrap();
+    let support: Vec<Vec<usize>> =
+        (0..60).map(|listener| truth.combination.listener(listener).map(|(speaker, _)| speaker).collect()).collect();
+    // Sixty steps of one log-ratio are too few for sixty weights, but enough for a handful.
+    let model = whitened(&panel, &Whitened { support: Some(support), ..Whitened::default() }).unwrap();
+    assert!(model.combination.is_sparse());
+    assert!(error(&model, &truth) < 1e-12, "{}", error(&model, &truth));
+    let (panel, truth) = simulate(&WorldParams { steps: 100, ..WorldParams::default() }).unwrap();
+    let free = Whitened { constraint: Constraint::Free, symbols: false, adaptation: Some(0.05), ..Whitened::default() };
+    assert!(error(&whitened(&panel, &free).unwrap(), &truth) < 1e-9);
+}
+
+#[test]
+fn threads_and_names_change_nothing() {
+    let (panel, _) = simulate(&WorldParams { steps: 60, ..WorldParams::default() }).unwrap();
+    let [one, two] = [1, 2].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| whitened(&panel, &Whitened::default()).unwrap())
+    });
+    assert_eq!(one, two);
+    // Agents in reverse order.
+    let names: Vec<String> = panel.roster().agents().iter().rev().cloned().collect();
+    let roster = Roster::new(names, panel.roster().hypotheses().iter().cloned()).unwrap();
+    let turned = changed(&panel, |step, ratio, agent, _| panel.frame(step)[(19 - agent, ratio)]);
+    let turned = Panel::complete(roster, turned.cells().to_vec()).unwrap();
+    let other = whitened(&turned, &Whitened::default()).unwrap();
+    assert!(error(&other, &one) < 1e-20);
+}
+
+/// Beliefs as people save them. The bounds are ten times the errors that method.md gives for T = 200.
+#[test]
+fn rounded_beliefs_are_never_certified() {
+    let base = WorldParams { likelihoods: Likelihoods::Released, truth: 1, steps: 200, ..WorldParams::default() };
+    for seed in 600..602 {
+        let (panel, truth) = simulate(&WorldParams { seed, ..base.clone() }).unwrap();
+        for (decimals, bound) in [(3, 1e-2), (4, 3e-4), (6, 1e-8)] {
+            let quantum = 10f64.powi(-decimals);
+            let rounded = changed(&panel, |_, _, _, value| (value / quantum).round() * quantum);
+            let model = whitened(&rounded, &Whitened::default()).unwrap();
+            eprintln!(
+                "seed {seed}, {decimals} decimals: error {:.1e}, {} certified",
+                error(&model, &truth),
+                certified(&model)
+            );
+            assert_eq!(certified(&model), 0);
+            assert!(error(&model, &truth) <= bound);
+        }
+        let single = changed(&panel, |_, _, _, value| f64::from(value as f32));
+        let model = whitened(&single, &Whitened::default()).unwrap();
+        eprintln!("seed {seed}, float32: error {:.1e}, {} certified", error(&model, &truth), certified(&model));
+        assert!(error(&model, &truth) <= 1e-9 && certified(&model) == 0);
     }
 }

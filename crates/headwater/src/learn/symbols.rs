@@ -29,6 +29,9 @@ const ROUNDINGS: f64 = 64.0;
 /// Smallest pivot of a design of full rank, relative to the largest.
 const FULL_RANK: f64 = 1e-9;
 
+/// Symbols this far apart, in roots of the mean square distance to the own centre, are told apart without doubt.
+pub(crate) const CLEAR: f64 = 20.0;
+
 /// Decimal digits by which a certificate must exceed chance.
 const DIGITS: f64 = 20.0;
 
@@ -54,6 +57,10 @@ pub(crate) struct Split {
     pub(crate) centres: Vec<Vec<f64>>,
     /// Whether chance can be excluded.
     pub(crate) certified: bool,
+    /// Smallest distance between two centres over the root mean square distance of a point to its own.
+    pub(crate) separation: f64,
+    /// The column on the simplex within these symbols, for points that are blurred but clearly apart.
+    pub(crate) constrained: Option<Vec<f64>>,
 }
 
 /// One listener's problem: regressors it may hear, hypotheses mixed by V.
@@ -103,15 +110,7 @@ pub(crate) fn split(
     if size == 0 || steps < 3 {
         return None;
     }
-    let mixed = |source: &Mat<f64>, row: usize, column: usize| -> f64 {
-        let (step, to) = (column / ratios, column % ratios);
-        (0..ratios).map(|from| source[(row, step * ratios + from)] * mix[(from, to)]).sum()
-    };
-    let x = Mat::from_fn(size, steps * ratios, |row, column| mixed(&data.x, regressors[row], column));
-    let y: Vec<f64> = (0..steps * ratios).map(|column| mixed(&data.y, listener, column)).collect();
-    let gram = &x * x.transpose();
-    let linear = times(&x, &y);
-    let problem = Problem { data, listener, regressors, x, y, gram, linear, sum };
+    let problem = Problem::new(data, listener, regressors, mix, sum);
 
     let raw = data.residuals(listener, regressors, first);
     let along = leading(&raw, ratios);
@@ -140,7 +139,21 @@ pub(crate) fn split(
     problem.polish(&symbols, &raw)
 }
 
-impl Problem<'_> {
+impl<'a> Problem<'a> {
+    fn new(data: &'a Transitions, listener: usize, regressors: &'a [usize], mix: &Mat<f64>, sum: f64) -> Self {
+        let ratios = data.ratios;
+        let mixed = |source: &Mat<f64>, row: usize, column: usize| -> f64 {
+            let (step, to) = (column / ratios, column % ratios);
+            (0..ratios).map(|from| source[(row, step * ratios + from)] * mix[(from, to)]).sum()
+        };
+        let columns = data.x.ncols();
+        let x = Mat::from_fn(regressors.len(), columns, |row, column| mixed(&data.x, regressors[row], column));
+        let y: Vec<f64> = (0..columns).map(|column| mixed(&data.y, listener, column)).collect();
+        let gram = &x * x.transpose();
+        let linear = times(&x, &y);
+        Problem { data, listener, regressors, x, y, gram, linear, sum }
+    }
+
     fn steps(&self) -> usize {
         self.data.steps()
     }
@@ -303,7 +316,18 @@ impl Problem<'_> {
         let spare = (rows as f64) - (size + count * ratios) as f64;
         let needed = steps as f64 * (count as f64).log10() + DIGITS;
         let certified = full_rank && residual <= rounding && spare * -chance.log10() > needed;
-        Some(Split { weights, symbols, centres, certified })
+        let spread = residuals.chunks_exact(ratios).zip(&symbols).map(|(row, &symbol)| distance(row, &centres[symbol]));
+        let spread = (spread.map(|distance| distance * distance).sum::<f64>() / steps as f64).sqrt();
+        let pairs = (0..count).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let apart = pairs.map(|(a, b)| distance(&centres[a], &centres[b])).fold(f64::INFINITY, f64::min);
+        let separation = if count > 1 && spread > 0.0 { apart / spread } else { 0.0 };
+        let constrained = if !certified && separation >= CLEAR {
+            let plain = Problem::new(data, self.listener, self.regressors, &Mat::identity(ratios, ratios), self.sum);
+            plain.refit(&symbols, count, false, &weights)
+        } else {
+            None
+        };
+        Some(Split { weights, symbols, centres, certified, separation, constrained })
     }
 }
 
@@ -316,6 +340,10 @@ fn pivots(qr: &ColPivQr<f64>, size: usize) -> bool {
 fn times(matrix: &Mat<f64>, vector: &[f64]) -> Vec<f64> {
     let out = matrix * MatRef::from_column_major_slice(vector, vector.len(), 1);
     (0..matrix.nrows()).map(|row| out[(row, 0)]).collect()
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
 fn rms(values: &[f64]) -> f64 {

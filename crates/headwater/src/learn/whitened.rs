@@ -187,8 +187,15 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
                 let (listener, fit) = (listeners[position], &fits[position]);
                 let start = constrained(&moments, listener, fit, regressors(position), sum, params)
                     .map_or_else(|| fit.weights.clone(), |fit| fit.weights);
-                let mix = mixing(&fit.covariance);
-                (position, symbols::split(&data, listener, regressors(position), &start, &mix, sum))
+                let found = |mix: &Mat<f64>| symbols::split(&data, listener, regressors(position), &start, mix, sum);
+                let first = found(&mixing(&fit.covariance));
+                if first.as_ref().is_some_and(|split| split.certified) || panel.ratios() == 1 {
+                    return (position, first);
+                }
+                // Blurred beliefs drown the quiet contrasts: weigh all hypotheses alike.
+                let second = found(&Mat::identity(panel.ratios(), panel.ratios()));
+                let clarity = |split: &Option<Split>| split.as_ref().map_or(0.0, |split| split.separation);
+                (position, if clarity(&second) > clarity(&first) { second } else { first })
             })
             .collect();
         found.into_iter().for_each(|(position, split)| splits[position] = split);
@@ -199,11 +206,19 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             split.certified &= !heard.any(|(&speaker, _)| crowd.copies(speaker) > 1);
         }
     }
-    let certified: Vec<&Split> = splits.iter().flatten().filter(|split| split.certified).collect();
-    if params.adaptation.is_none() && !certified.is_empty() {
-        let mut votes: Vec<f64> = certified.iter().map(|split| 1.0 - split.weights.iter().sum::<f64>()).collect();
+    let exact = splits.iter().flatten().any(|split| split.certified);
+    let trusted = |split: &&Split| split.certified || (!exact && split.constrained.is_some());
+    let mut votes: Vec<f64> =
+        splits.iter().flatten().filter(trusted).map(|split| 1.0 - split.weights.iter().sum::<f64>()).collect();
+    if params.adaptation.is_none() && !votes.is_empty() {
         votes.sort_by(f64::total_cmp);
         adaptation = votes[votes.len() / 2].clamp(*ADAPTATION.start(), *ADAPTATION.end());
+    }
+    let blurred = splits.iter().flatten().filter(|split| split.constrained.is_some()).count();
+    if blurred > 0 {
+        warnings.push(format!(
+            "the private symbols of {blurred} listeners are clearly apart but blurred, as in rounded beliefs: their weights are fitted within symbols, but not certified"
+        ));
     }
 
     // The columns.
@@ -217,6 +232,10 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             }
             if params.constraint == Constraint::Free {
                 return fit.clone();
+            }
+            if let Some(within) = splits[position].as_ref().and_then(|split| split.constrained.as_ref()) {
+                // Fitted for the first δ̂; columns sum to one whatever it is.
+                return Fit { weights: tidy(within, params.constraint, sum), ..fit.clone() };
             }
             constrained(&moments, listeners[position], fit, regressors(position), sum, params)
                 .unwrap_or_else(|| fit.clone())
@@ -352,7 +371,7 @@ impl Crowd {
         if !constant.is_empty() {
             warnings.push(format!(
                 "these agents never change their mind, so nobody can be seen listening to them nor they to anybody: {}",
-                panel.roster().names(&constant).join(", ")
+                panel.roster().list(&constant)
             ));
         }
         for &speaker in self.regressors.iter().filter(|&&speaker| self.copies(speaker) > 1) {
@@ -360,7 +379,7 @@ impl Crowd {
                 (0..self.original.len()).filter(|&agent| self.original[agent] == speaker).collect();
             warnings.push(format!(
                 "these agents say the same at every step, so only their summed weight is known: {}",
-                panel.roster().names(&copies).join(", ")
+                panel.roster().list(&copies)
             ));
         }
         warnings
@@ -678,7 +697,7 @@ fn private_models(
     if !unseen.is_empty() {
         warnings.push(format!(
             "only one private symbol of these agents occurred, so their likelihoods are not identified and their evidence is a mean: {}",
-            panel.roster().names(&unseen).join(", ")
+            panel.roster().list(&unseen)
         ));
     }
     if found.iter().all(Option::is_none) {
@@ -708,10 +727,8 @@ fn private_models(
     model.truth = Some(Truth { hypothesis: truth, agreement: model::agreement(panel, model.adaptation, truth) });
     let fallen: Vec<usize> = (0..agents).filter(|&agent| found[agent].is_none()).collect();
     if !fallen.is_empty() {
-        warnings.push(format!(
-            "private likelihoods not identified, fell back to means: {}",
-            panel.roster().names(&fallen).join(", ")
-        ));
+        warnings
+            .push(format!("private likelihoods not identified, fell back to means: {}", panel.roster().list(&fallen)));
     }
     let known = |atoms: Option<Atoms>| atoms.map_or(Likelihood::Unknown, Atoms::into_likelihood);
     model.likelihoods = Some(found.into_iter().map(known).collect());
