@@ -3,17 +3,25 @@
 use crate::failure::Failure;
 use crate::screen::{Format, Screen, count, csv, number, percent, short, table};
 use clap::Args;
-use headwater::confidence::{Verdict, verdict};
+use headwater::confidence::{Bootstrap, Rotation, Significance, Verdict, discoveries, judge, verdict};
 use headwater::influence::{Contrarian, Influence, error_probabilities};
+use headwater::learn::whitened::Whitened;
 use headwater::model::Method;
 use headwater::{Model, Panel, influence};
 use headwater_files::{read_beliefs, read_edges, read_model};
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// Up to this many agents the error probabilities are computed along the way.
 const ERROR_PROBABILITY_AGENTS: usize = 200;
+
+/// How many agents the top is, unless --top says so.
+const TOP: usize = 3;
+
+/// Share of false alarms tolerated among the edges called significant.
+const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// The damping of the usual PageRank.
 const DAMPING: f64 = 0.85;
@@ -32,6 +40,15 @@ pub(crate) struct Rank {
     /// The beliefs are log-ratios
     #[arg(long, requires = "beliefs")]
     log_ratios: bool,
+    /// Adds 90 % intervals of shares and ranks, from this many resamples of the beliefs (200 is usual)
+    #[arg(long, value_name = "N", requires = "beliefs", value_parser = clap::value_parser!(u64).range(20..=100_000))]
+    bootstrap: Option<u64>,
+    /// Adds p-values of agents and edges, from this many rotations in which nobody listens (200 is usual)
+    #[arg(long, value_name = "N", requires = "beliefs", value_parser = clap::value_parser!(u64).range(20..=100_000))]
+    null: Option<u64>,
+    /// Seed of resamples and rotations
+    #[arg(long, default_value_t = 21)]
+    seed: u64,
     /// Who follows whom: adds followers (in-degree) and PageRank
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
@@ -53,8 +70,21 @@ pub(crate) struct Ranking {
     divergence: Map<String, Value>,
     network: Network,
     agents: Vec<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edges: Option<Vec<EdgeRow>>,
     #[serde(skip)]
     notes: Vec<String>,
+}
+
+/// One weight between different agents, with what the null says of it.
+#[derive(Debug, Serialize)]
+struct EdgeRow {
+    source: String,
+    target: String,
+    weight: f64,
+    p_value: f64,
+    /// Among the discoveries of Benjamini and Hochberg at 5 %.
+    significant: bool,
 }
 
 /// How the centrality came about.
@@ -83,9 +113,21 @@ struct Row {
     influence: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_low: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_high: Option<f64>,
     centrality: f64,
     informativeness: f64,
     origin: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank_low: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank_high: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k_probability: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p_value: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_probability: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +154,9 @@ impl Rank {
         let model = read_model(&self.model)?;
         let mut ranking = Ranking::new(&model)?;
         if let Some(path) = &self.beliefs {
-            ranking.add_activity(&read_beliefs(path, self.log_ratios)?.panel).map_err(Failure::about(path))?;
+            let panel = read_beliefs(path, self.log_ratios)?.panel;
+            ranking.add_activity(&panel).map_err(Failure::about(path))?;
+            self.add_trust(&model, &panel.carry_forward().0, &mut ranking, screen)?;
         }
         if let Some(path) = &self.graph {
             let graph = read_edges(path)?.graph(&model.roster)?;
@@ -128,6 +172,78 @@ impl Rank {
         }
         ranking.print(self.format, screen)
     }
+
+    /// Intervals and p-values, where asked for.
+    fn add_trust(&self, model: &Model, panel: &Panel, ranking: &mut Ranking, screen: &Screen) -> Result<(), Failure> {
+        let about = self.beliefs.as_deref().map(Failure::about);
+        let about = |error| about.as_ref().map_or_else(|| Failure::data(String::new()), |about| about(error));
+        let params = Whitened::like(model);
+        if (self.bootstrap.is_some() || self.null.is_some()) && model.method != Method::Whitened {
+            ranking.notes.push("intervals and p-values are those of the whitened learner on the same beliefs".into());
+        }
+        if let Some(count) = self.bootstrap {
+            let bootstrap = Bootstrap::new(panel, model, &params, self.seed).map_err(about)?;
+            let draws = many("resampling", count, screen, |number| bootstrap.draw(number)).map_err(about)?;
+            let intervals = bootstrap.intervals(&draws, self.top.unwrap_or(TOP)).map_err(about)?;
+            for row in &mut ranking.agents {
+                let agent = model.roster.agent(&row.agent)?;
+                (row.share_low, row.share_high) = (Some(intervals.share[agent].0), Some(intervals.share[agent].1));
+                (row.rank_low, row.rank_high) = (Some(intervals.rank[agent].0), Some(intervals.rank[agent].1));
+                row.top_k_probability = Some(intervals.top[agent]);
+            }
+        }
+        if let Some(count) = self.null {
+            let rotation = Rotation::new(panel, &params, self.seed);
+            let observed = rotation.observed().map_err(about)?;
+            let draws = many("rotating", count, screen, |number| rotation.draw(number)).map_err(about)?;
+            let found = Rotation::compare(&observed, &draws);
+            for row in &mut ranking.agents {
+                row.p_value = Some(found.agents[model.roster.agent(&row.agent)?]);
+            }
+            ranking.verdict = judge(model.diagnostics.skill.as_ref(), &found);
+            ranking.edges = Some(edges(model, &found));
+        }
+        Ok(())
+    }
+}
+
+/// Runs numbered draws on all threads, with a progress bar.
+fn many<T: Send>(
+    what: &'static str,
+    count: u64,
+    screen: &Screen,
+    draw: impl Fn(u64) -> Result<T, headwater::Error> + Sync,
+) -> Result<Vec<T>, headwater::Error> {
+    let mut progress = screen.progress(what, count);
+    let numbers: Vec<u64> = (0..count).collect();
+    let mut all = Vec::with_capacity(numbers.len());
+    for few in numbers.chunks(4 * rayon::current_num_threads()) {
+        all.extend(few.par_iter().map(|&number| draw(number)).collect::<Result<Vec<T>, _>>()?);
+        progress.at(all.len() as u64);
+    }
+    Ok(all)
+}
+
+/// Positive weights between different agents with their p-values, the surest first.
+fn edges(model: &Model, found: &Significance) -> Vec<EdgeRow> {
+    let agents = model.combination.agents();
+    let names = model.roster.agents();
+    let heard: Vec<(usize, usize, f64)> =
+        model.combination.edges().filter(|&(speaker, listener, weight)| speaker != listener && weight > 0.0).collect();
+    let p_values: Vec<f64> =
+        heard.iter().map(|&(speaker, listener, _)| found.edges[listener * agents + speaker]).collect();
+    let significant = discoveries(&p_values, FALSE_DISCOVERIES);
+    let mut rows: Vec<EdgeRow> = (heard.iter().zip(&p_values).zip(significant))
+        .map(|((&(speaker, listener, weight), &p_value), significant)| EdgeRow {
+            source: names[speaker].clone(),
+            target: names[listener].clone(),
+            weight,
+            p_value,
+            significant,
+        })
+        .collect();
+    rows.sort_by(|a, b| a.p_value.total_cmp(&b.p_value).then(b.weight.total_cmp(&a.weight)));
+    rows
 }
 
 impl Ranking {
@@ -147,6 +263,12 @@ impl Ranking {
                 rank: position + 1,
                 influence: found.influence[agent],
                 share: found.share.as_ref().map(|share| share[agent]),
+                share_low: None,
+                share_high: None,
+                rank_low: None,
+                rank_high: None,
+                top_k_probability: None,
+                p_value: None,
                 centrality: found.centrality.values[agent],
                 informativeness: found.informativeness[agent],
                 origin: found.origin[agent],
@@ -178,6 +300,7 @@ impl Ranking {
                     .collect(),
             },
             agents,
+            edges: None,
             notes: notes(model, &found),
         })
     }
@@ -218,19 +341,22 @@ impl Ranking {
     }
 
     fn table(&self) -> String {
-        let extra: [Extra; 5] = [
+        let extra: [Extra; 7] = [
+            ("90% share", |row| Some(format!("{}–{}", percent(row.share_low?), percent(row.share_high?)))),
+            ("p", |row| row.p_value.map(|p| format!("{p:.3}"))),
             ("errs", |row| row.error_probability.map(percent)),
             ("posts", |row| row.posts.map(number)),
             ("silent", |row| row.silent_share.map(percent)),
             ("follow.", |row| row.in_degree.map(|degree| degree.to_string())),
             ("pagerank", |row| row.pagerank.map(number)),
         ];
-        let wide = |row: &Row| extra.iter().filter(|(_, show)| show(row).is_some()).count();
-        let mut shown: Vec<_> =
+        let mut shown: Vec<&Extra> =
             extra.iter().filter(|(_, show)| self.agents.iter().any(|row| show(row).is_some())).collect();
         // Eighty columns hold three extra ones; the others are in JSON and CSV.
-        if self.agents.first().is_some_and(|row| wide(row) > 3) {
-            shown.retain(|(name, _)| !["errs", "posts"].contains(name));
+        for name in ["errs", "posts", "silent", "pagerank"] {
+            if shown.len() > 3 {
+                shown.retain(|(other, _)| *other != name);
+            }
         }
         let mut header = vec!["", "agent", "share", "centrality", "inform.", "origin"];
         header.extend(shown.iter().map(|(name, _)| *name));
@@ -256,9 +382,15 @@ impl Ranking {
             "rank",
             "influence",
             "share",
+            "share_low",
+            "share_high",
             "centrality",
             "informativeness",
             "origin",
+            "rank_low",
+            "rank_high",
+            "top_k_probability",
+            "p_value",
             "error_probability",
             "contrarian",
             "contrarian_margin",

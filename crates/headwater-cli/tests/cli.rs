@@ -358,6 +358,44 @@ fn a_rate_beyond_the_bound_is_warned_of_or_refused_with_numbers() {
 }
 
 #[test]
+fn intervals_and_p_values_are_there_when_asked_for() {
+    let place = Place::new();
+    place
+        .done("simulate --out w --agents 8 --edge-probability 0.4 --hypotheses 2 --likelihoods gaussian:4 --steps 200");
+    place.done("learn w/beliefs.parquet --out m.json");
+    let trust = "rank m.json --beliefs w/beliefs.parquet --bootstrap 40 --null 40";
+    let ranking = place.json(&format!("{trust} --format json"));
+    for agent in ranking["agents"].as_array().unwrap() {
+        let number = |key: &str| agent[key].as_f64().unwrap_or_else(|| panic!("{key}"));
+        assert!(number("share_low") <= number("share_high") && number("rank_low") <= number("rank_high"));
+        assert!((0.0..=1.0).contains(&number("p_value")) && (0.0..=1.0).contains(&number("top_k_probability")));
+    }
+    assert_eq!(ranking["verdict"]["supported"], true);
+    assert!(ranking["verdict"]["text"].as_str().unwrap().contains("better than chance"));
+    let edges = ranking["edges"].as_array().unwrap();
+    assert!(edges.iter().all(|edge| edge["p_value"].is_number() && edge["source"] != edge["target"]));
+    let again = place.json(&format!("{trust} --format json --threads 1"));
+    assert_eq!(again, ranking, "seeded, whatever the threads");
+    let table = place.done(trust);
+    assert!(table.contains("90% share") && table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(place.refused("rank m.json --bootstrap 200", 2).contains("--beliefs"));
+    // Series that nobody listened to.
+    let mut rotated = String::from("time,agent,h0,h1\n");
+    for step in 0..150 {
+        for agent in 0..6 {
+            let phase = (step * (7 + 3 * agent) + agent * agent * 13) % 101;
+            let p = 0.2 + 0.006 * f64::from(phase);
+            rotated.push_str(&format!("{step},{agent},{p},{}\n", 1.0 - p));
+        }
+    }
+    place.write("noise.csv", rotated);
+    place.done("learn noise.csv --out n.json");
+    let verdict = place.json("rank n.json --beliefs noise.csv --null 40 --format json")["verdict"].clone();
+    assert_eq!(verdict["supported"], false, "{verdict}");
+    assert!(verdict["text"].as_str().unwrap().starts_with("No evidence that these agents listen"), "{verdict}");
+}
+
+#[test]
 fn batches_longer_than_the_beliefs_forecast_nothing() {
     let place = Place::with_world("");
     let errors = place.refused(&format!("{LEARN} --batch 100000"), 1);

@@ -92,11 +92,12 @@ fn main() -> Result<(), Error> {
             .count();
         let bound =
             if case.bound.is_finite() { format!("{within} of {worlds} (≤ {:e})", case.bound) } else { "–".into() };
+        let paper = largest(&|outcome| outcome.paper);
         println!(
-            "| {} | {bound} | {:.0e} | {:.1} | {:.0e} | {:.1} % | {:.0e} |",
+            "| {} | {bound} | {:.0e} | {} | {:.0e} | {:.1} % | {:.0e} |",
             case.name,
             largest(&|outcome| outcome.found.combination_error),
-            largest(&|outcome| outcome.paper),
+            if paper > 0.0 { format!("{paper:.1}") } else { "–".into() },
             largest(&|outcome| outcome.found.adaptation_error),
             100.0 * certified as f64 / columns as f64,
             largest(&|outcome| outcome.found.influence_l1),

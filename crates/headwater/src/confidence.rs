@@ -1,10 +1,17 @@
-//! Is it real? Forecast skill against simple rivals.
+//! Is it real? Forecast skill against simple rivals, intervals by resampling, and a null in which nobody listens.
 //!
-//! In: the errors a learner made on steps it had not seen, and the panel. Out: [`Skill`]. A model that forecasts no
-//! better than "nobody changes their mind" and each agent's own past has found nothing about who listens to whom.
+//! In: a model and the panel it was learned from. Out: [`Skill`], [`Intervals`], [`Significance`]. A model that forecasts
+//! no better than "nobody changes their mind" and each agent's own past has found nothing about who listens to whom.
+//!
+//! A resample is a pure function of its number, so callers run as many as they like, in any order, on any number of
+//! threads, and show their progress.
 
+use crate::learn::moments::Moments;
+use crate::learn::whitened::{self, Crowd, Estimate, Whitened};
 use crate::model::Skill;
-use crate::{Error, Model, Panel};
+use crate::{Combination, Error, Model, Panel};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Squared one-step errors on unseen frames, summed over agents and log-ratios.
@@ -36,6 +43,29 @@ pub struct Verdict {
     pub supported: bool,
     /// Why, with the numbers.
     pub text: String,
+}
+
+/// Share of false alarms tolerated among the agents called significant.
+const FALSE_DISCOVERIES: f64 = 0.05;
+
+/// Judges a model by its forecast skill and by how its data compare with their rotations.
+pub fn judge(skill: Option<&Skill>, significance: &Significance) -> Verdict {
+    let by_skill = verdict(skill);
+    let Some(p) = significance.skill else { return by_skill };
+    let found = discoveries(&significance.agents, FALSE_DISCOVERIES).into_iter().filter(|found| *found).count();
+    let supported = by_skill.supported && p <= 0.05;
+    let heard =
+        format!("{found} of {} agents are heard by others more than chance would have it", significance.agents.len());
+    let chance = format!("a series that nobody listened to would do as well with probability {p:.3}");
+    let text = if supported {
+        let reason =
+            by_skill.text.trim_start_matches("The beliefs of these agents predict each other").trim_end_matches('.');
+        format!("The beliefs of these agents predict each other better than chance{reason}; {chance}. {heard}.")
+    } else {
+        let reason = by_skill.text.split_once(": ").map_or("", |(_, reason)| reason).trim_end_matches('.');
+        format!("No evidence that these agents listen to each other: {reason}; {chance}. {heard}.")
+    };
+    Verdict { supported, text }
 }
 
 /// Judges a model by its forecast skill on steps it had not seen.
@@ -142,6 +172,246 @@ fn own_past_error(panel: &Panel, from: usize) -> Option<f64> {
     Some(error)
 }
 
+/// Block bootstrap of the influence shares.
+///
+/// The panel is cut into stretches; a resample draws as many of them with replacement, adds up their moments and fits
+/// those. No second pass over the data. What is certified in the model is exact and stays.
+#[derive(Debug)]
+pub struct Bootstrap<'a> {
+    model: &'a Model,
+    truth: usize,
+    crowd: Crowd,
+    params: Whitened,
+    blocks: Vec<Moments>,
+    seed: u64,
+}
+
+/// One resample: influence shares of all agents, and where each ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draw {
+    shares: Vec<f64>,
+    ranks: Vec<usize>,
+}
+
+/// What the resamples say of each agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intervals {
+    /// 90 % interval of the influence share.
+    pub share: Vec<(f64, f64)>,
+    /// 90 % interval of the rank.
+    pub rank: Vec<(usize, usize)>,
+    /// Probability of being among the top k.
+    pub top: Vec<f64>,
+}
+
+/// Stretches a bootstrap cuts the panel into: long enough to keep what hangs together, many enough to vary.
+const STRETCHES: usize = 30;
+
+impl<'a> Bootstrap<'a> {
+    /// Prepares resampling of the panel a model was learned from. `params` are those it was learned with.
+    pub fn new(panel: &Panel, model: &'a Model, params: &Whitened, seed: u64) -> Result<Self, Error> {
+        same_agents(panel, model)?;
+        let transitions = panel.steps().saturating_sub(1);
+        if transitions < 10 {
+            return Err(Error::NotReady { seen: panel.steps(), needed: 11 });
+        }
+        let count = STRETCHES.min(transitions / 2);
+        let border = |block: usize| 1 + block * transitions / count;
+        let blocks: Vec<Moments> =
+            (0..count).map(|block| Moments::of(panel, border(block)..border(block + 1))).collect();
+        let whole = Moments::of(panel, 1..panel.steps());
+        let truth = crate::influence(model)?.truth;
+        let params = Whitened { symbols: false, ..params.clone() };
+        Ok(Bootstrap { model, truth, crowd: Crowd::of(panel, &whole), params, blocks, seed })
+    }
+
+    /// The resample of this number.
+    pub fn draw(&self, number: u64) -> Result<Draw, Error> {
+        let mut rng = numbered(self.seed, number);
+        let mut moments = Moments::empty(self.blocks[0].agents(), self.blocks[0].ratios());
+        for _ in 0..self.blocks.len() {
+            moments.merge(&self.blocks[rng.random_range(0..self.blocks.len())])?;
+        }
+        let estimate = whitened::estimate(&moments, &self.crowd, &self.params, Some(self.model))?;
+        let shares = shares(&estimate, self.truth)?;
+        let mut ranks = vec![0; shares.len()];
+        by_share(&shares).into_iter().enumerate().for_each(|(position, agent)| ranks[agent] = position + 1);
+        Ok(Draw { shares, ranks })
+    }
+
+    /// Intervals from many resamples.
+    pub fn intervals(&self, draws: &[Draw], top: usize) -> Result<Intervals, Error> {
+        let agents = draws.first().map_or(0, |draw| draw.shares.len());
+        let mut intervals = Intervals { share: Vec::new(), rank: Vec::new(), top: Vec::new() };
+        for agent in 0..agents {
+            let mut shares: Vec<f64> = draws.iter().map(|draw| draw.shares[agent]).collect();
+            let mut ranks: Vec<usize> = draws.iter().map(|draw| draw.ranks[agent]).collect();
+            let within = ranks.iter().filter(|rank| **rank <= top).count();
+            shares.sort_by(f64::total_cmp);
+            ranks.sort_unstable();
+            let (low, high) = ends(draws.len());
+            intervals.share.push((shares[low], shares[high]));
+            intervals.rank.push((ranks[low], ranks[high]));
+            intervals.top.push(within as f64 / draws.len() as f64);
+        }
+        Ok(intervals)
+    }
+}
+
+/// Positions of the 5 % and 95 % points among sorted draws.
+fn ends(count: usize) -> (usize, usize) {
+    let last = count.saturating_sub(1) as f64;
+    ((0.05 * last).floor() as usize, (0.95 * last).ceil() as usize)
+}
+
+/// Influence shares of an estimate for a given truth; without a positive total, influence as it is.
+fn shares(estimate: &Estimate, truth: usize) -> Result<Vec<f64>, Error> {
+    let centrality = estimate.combination.centrality()?.values;
+    let evidence = &estimate.evidence;
+    let known = |agent: usize| -> f64 {
+        (0..=evidence.ratios()).map(|other| evidence.of(agent, other) - evidence.of(agent, truth)).sum()
+    };
+    let influence: Vec<f64> = centrality.iter().enumerate().map(|(agent, u)| u * known(agent)).collect();
+    let total: f64 = influence.iter().sum();
+    let scale = if total > 0.0 { total } else { 1.0 };
+    Ok(influence.iter().map(|value| value / scale).collect())
+}
+
+fn by_share(shares: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..shares.len()).collect();
+    order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]).then(a.cmp(&b)));
+    order
+}
+
+/// The null in which nobody listens to anybody: every agent's series is rotated by its own random offset.
+#[derive(Debug)]
+pub struct Rotation<'a> {
+    panel: &'a Panel,
+    params: Whitened,
+    seed: u64,
+}
+
+/// What one fit says: how much each agent is heard by others, each edge, and the forecast skill.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heard {
+    agents: Vec<f64>,
+    edges: Vec<f64>,
+    skill: Option<f64>,
+}
+
+/// How the data compare with their rotations.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Significance {
+    /// For each agent: how often a rotation has it heard as much.
+    pub agents: Vec<f64>,
+    /// For each weight, column by column; one on the diagonal.
+    pub edges: Vec<f64>,
+    /// How often a rotation forecasts as well.
+    pub skill: Option<f64>,
+    /// Rotations compared with.
+    pub rotations: usize,
+}
+
+impl<'a> Rotation<'a> {
+    /// Prepares rotations of a panel.
+    pub fn new(panel: &'a Panel, params: &Whitened, seed: u64) -> Self {
+        Rotation { panel, params: Whitened { symbols: false, ..params.clone() }, seed }
+    }
+
+    /// The data as they are.
+    pub fn observed(&self) -> Result<Heard, Error> {
+        self.heard(self.panel)
+    }
+
+    /// The rotation of this number.
+    pub fn draw(&self, number: u64) -> Result<Heard, Error> {
+        let mut rng = numbered(self.seed, number);
+        let (agents, ratios, steps) = (self.panel.agents(), self.panel.ratios(), self.panel.steps());
+        let offsets: Vec<usize> = (0..agents).map(|_| rng.random_range(0..steps)).collect();
+        let cells = self.panel.cells();
+        let width = agents * ratios;
+        let rotated = (0..cells.len()).map(|cell| {
+            let (step, within) = (cell / width, cell % width);
+            cells[(step + offsets[within % agents]) % steps * width + within]
+        });
+        self.heard(&Panel::complete(self.panel.roster().clone(), rotated.collect())?)
+    }
+
+    fn heard(&self, panel: &Panel) -> Result<Heard, Error> {
+        let moments = Moments::of(panel, 1..panel.steps());
+        let estimate = whitened::estimate(&moments, &Crowd::of(panel, &moments), &self.params, None)?;
+        let forecast = whitened::held_out(panel, &self.params).ok();
+        Ok(Heard {
+            agents: heard_by_others(&estimate.combination),
+            edges: estimate.combination.to_columns(),
+            skill: forecast.and_then(|forecast| skill(panel, &forecast)).map(|skill| skill.against_own_past),
+        })
+    }
+
+    /// P-values: (1 + rotations that reach the observed value) over (1 + rotations).
+    pub fn compare(observed: &Heard, draws: &[Heard]) -> Significance {
+        let p = |value: f64, of: &dyn Fn(&Heard) -> f64| {
+            let reached = draws.iter().filter(|draw| of(draw) >= value).count();
+            (1 + reached) as f64 / (1 + draws.len()) as f64
+        };
+        let agents = observed.agents.len();
+        Significance {
+            agents: (0..agents).map(|agent| p(observed.agents[agent], &|draw| draw.agents[agent])).collect(),
+            edges: (0..agents * agents)
+                .map(|cell| {
+                    let own = cell / agents == cell % agents;
+                    if own { 1.0 } else { p(observed.edges[cell], &|draw| draw.edges[cell]) }
+                })
+                .collect(),
+            skill: observed.skill.map(|skill| p(skill, &|draw| draw.skill.unwrap_or(f64::NEG_INFINITY))),
+            rotations: draws.len(),
+        }
+    }
+}
+
+/// The weight all others give each agent.
+fn heard_by_others(combination: &Combination) -> Vec<f64> {
+    let mut heard = vec![0.0; combination.agents()];
+    for (speaker, listener, weight) in combination.edges() {
+        if speaker != listener {
+            heard[speaker] += weight.max(0.0);
+        }
+    }
+    heard
+}
+
+/// Benjamini and Hochberg: which of these p-values are significant when at most `rate` of them may be false.
+///
+/// ```
+/// let significant = headwater::confidence::discoveries(&[0.01, 0.5, 0.02, 0.04], 0.05);
+/// assert_eq!(significant, [true, false, true, false]);
+/// ```
+pub fn discoveries(p_values: &[f64], rate: f64) -> Vec<bool> {
+    let mut sorted = p_values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len() as f64;
+    let passing = sorted.iter().enumerate().filter(|(index, p)| **p <= rate * (index + 1) as f64 / count);
+    let limit = passing.map(|(_, p)| *p).fold(f64::NEG_INFINITY, f64::max);
+    p_values.iter().map(|p| *p <= limit).collect()
+}
+
+fn numbered(seed: u64, number: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(number);
+    rng
+}
+
+fn same_agents(panel: &Panel, model: &Model) -> Result<(), Error> {
+    if panel.roster() == &model.roster {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        what: "panel",
+        met: format!("{} agents, {} log-ratios, or other names", panel.agents(), panel.ratios()),
+        wanted: "the agents and hypotheses of the model, in its order".into(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,6 +429,65 @@ mod tests {
         assert_eq!(skill.against_persistence, 0.875);
         assert!((skill.against_own_past - 0.5).abs() < 1e-12, "{skill:?}");
         assert_eq!(super::skill(&panel, &Forecast::default()), None);
+    }
+
+    /// A short version of `cargo run --example trust`: 90 % intervals over 12 worlds of 8 agents, with slack for so few.
+    #[test]
+    fn intervals_cover_and_the_null_is_quiet() {
+        use crate::simulate::{Likelihoods, WorldParams, simulate};
+        let (mut covered, mut alarms, mut detected) = (0, 0, 0);
+        for seed in 0..12 {
+            let params = WorldParams {
+                agents: 8,
+                edge_probability: 0.4,
+                hypotheses: 2,
+                likelihoods: Likelihoods::Gaussian { dimension: 4 },
+                steps: 150,
+                seed: 7000 + seed,
+                ..WorldParams::default()
+            };
+            let (panel, truth) = simulate(&params).unwrap();
+            let params = Whitened::default();
+            let model = whitened::whitened(&panel, &params).unwrap();
+            let bootstrap = Bootstrap::new(&panel, &model, &params, seed).unwrap();
+            let draws: Vec<Draw> = (0..100).map(|number| bootstrap.draw(number).unwrap()).collect();
+            assert_eq!(draws[7], bootstrap.draw(7).unwrap(), "a resample is a function of its number");
+            let intervals = bootstrap.intervals(&draws, 3).unwrap();
+            let shares = crate::influence(&truth).unwrap().share.unwrap();
+            covered += (0..8)
+                .filter(|&agent| (intervals.share[agent].0..=intervals.share[agent].1).contains(&shares[agent]))
+                .count();
+            assert!((intervals.top.iter().sum::<f64>() - 3.0).abs() < 1e-9, "three places among the top three");
+            // The data themselves are far from their rotations; a rotation is not.
+            let rotation = Rotation::new(&panel, &params, seed);
+            let mut draws: Vec<Heard> = (0..40).map(|number| rotation.draw(number).unwrap()).collect();
+            let found = Rotation::compare(&rotation.observed().unwrap(), &draws);
+            detected += usize::from(found.skill.unwrap() <= 0.05);
+            assert_eq!(judge(Some(&SOME), &found).supported, found.skill.unwrap() <= 0.05);
+            let null = draws.swap_remove(0);
+            let none = Rotation::compare(&null, &draws);
+            alarms += none.agents.iter().filter(|p| **p <= 0.05).count();
+        }
+        assert!((78..=96).contains(&covered), "{covered} of 96");
+        assert!(alarms <= 10, "{alarms} of 96");
+        assert!(detected >= 5, "{detected} of 12 networks are told from their rotations by 30 forecasts");
+    }
+
+    const SOME: Skill = Skill { against_persistence: 0.5, against_own_past: 0.1, steps: 30 };
+
+    #[test]
+    fn what_is_certified_does_not_vary() {
+        use crate::simulate::{WorldParams, simulate};
+        let (panel, truth) = simulate(&WorldParams { steps: 120, ..WorldParams::default() }).unwrap();
+        let params = Whitened::default();
+        let model = whitened::whitened(&panel, &params).unwrap();
+        let bootstrap = Bootstrap::new(&panel, &model, &params, 1).unwrap();
+        let draws: Vec<Draw> = (0..5).map(|number| bootstrap.draw(number).unwrap()).collect();
+        let intervals = bootstrap.intervals(&draws, 3).unwrap();
+        let shares = crate::influence(&truth).unwrap().share.unwrap();
+        for (share, (low, high)) in shares.iter().zip(intervals.share) {
+            assert!((low - share).abs() < 1e-9 && (high - share).abs() < 1e-9);
+        }
     }
 
     #[test]

@@ -131,7 +131,7 @@ fn verdict_of_evidence(centrality: &[f64], evidence: &Evidence) -> (usize, f64) 
     (truth, agreeing as f64 / evidence.agents() as f64)
 }
 
-/// Standard errors are those of the mean of the private evidence, and what a column of A that does not sum to one adds:
+/// Standard errors are the learner's own, or else those of the mean of the private evidence and what a column of A that does not sum to one adds:
 /// log-beliefs are about uᵀL̂ for all, so a sum that is off by e shifts the evidence by e(1−δ)/δ times that.
 fn contrarians(model: &Model, truth: usize, centrality: &[f64]) -> Vec<Contrarian> {
     let evidence = &model.evidence;
@@ -147,14 +147,19 @@ fn contrarians(model: &Model, truth: usize, centrality: &[f64]) -> Vec<Contraria
         if believes == truth {
             continue;
         }
-        let standard_errors = model.innovation.as_ref().zip(model.diagnostics.evidence_steps).map(|(spread, steps)| {
+        let known = model.diagnostics.evidence_errors.as_ref().and_then(|errors| errors.get(agent)).map(|errors| {
+            let of = |hypothesis: usize| if hypothesis == 0 { 0.0 } else { errors[hypothesis - 1] };
+            of(truth).hypot(of(believes))
+        });
+        let standard_errors = known.or_else(|| {
+            let (spread, steps) = model.innovation.as_ref().zip(model.diagnostics.evidence_steps)?;
             let cell = |a: usize, b: usize| match (a, b) {
                 (0, _) | (_, 0) => 0.0,
                 (a, b) => spread.agent(agent)[(a - 1) * ratios + b - 1],
             };
             let variance = cell(truth, truth) + cell(believes, believes) - 2.0 * cell(truth, believes);
             let lever = (1.0 - model.adaptation) / model.adaptation * (network[truth] - network[believes]);
-            (variance.max(0.0) / steps as f64 + (lever * (sums[agent] - 1.0)).powi(2)).sqrt()
+            Some((variance.max(0.0) / steps as f64 + (lever * (sums[agent] - 1.0)).powi(2)).sqrt())
         });
         let margin = evidence.of(agent, truth) - evidence.of(agent, believes);
         let standard_errors = standard_errors.filter(|error| *error > 0.0).map(|error| margin / error);

@@ -208,6 +208,9 @@ pub struct Diagnostics {
     /// Time steps the evidence is a mean of.
     #[serde(default)]
     pub evidence_steps: Option<usize>,
+    /// Standard errors of the evidence, N × H, where the learner knows them; zero where the evidence is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence_errors: Option<Vec<Vec<f64>>>,
     /// Time steps learned from, over all passes.
     #[serde(default)]
     pub steps: Option<usize>,

@@ -105,8 +105,16 @@ struct Fit {
     vote: (f64, f64),
 }
 
+/// A network fitted to moments alone, without a search for symbols.
+#[derive(Debug, Clone)]
+pub(crate) struct Estimate {
+    pub(crate) combination: Combination,
+    pub(crate) evidence: Evidence,
+}
+
 /// Which agents can be told apart.
-struct Crowd {
+#[derive(Debug, Clone)]
+pub(crate) struct Crowd {
     /// Speakers that enter as regressors: neither constant nor the copy of an earlier one.
     regressors: Vec<usize>,
     constant: Vec<bool>,
@@ -255,7 +263,31 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
     let dense = Combination::from_columns(columns, agents)?;
     let combination = if params.support.is_some() { dense.to_sparse() } else { dense };
     let mut model = assemble(panel, &moments, combination, adaptation)?;
-    private_models(&mut model, panel, &moments, &listeners, &splits, &mut warnings)?;
+    let exact = private_models(&mut model, panel, &moments, &listeners, &splits, &mut warnings)?;
+    let vote = if params.adaptation.is_some() || !votes.is_empty() {
+        0.0
+    } else {
+        // A median is this much less sure than a mean.
+        std::f64::consts::FRAC_PI_2 / fits.iter().map(|fit| fit.vote.1).sum::<f64>()
+    };
+    let mut errors = vec![vec![0.0; panel.ratios()]; agents];
+    let uncertain: Vec<(usize, Vec<f64>)> = (0..listeners.len())
+        .into_par_iter()
+        .filter(|&position| !exact[listeners[position]])
+        .map(|position| {
+            let agent = listeners[position];
+            let errors = evidence_errors(
+                &moments,
+                agent,
+                &fits[position],
+                regressors(position),
+                model.evidence.agent(agent),
+                vote,
+            );
+            (agent, errors.into_iter().map(|error| error / adaptation).collect())
+        })
+        .collect();
+    uncertain.into_iter().for_each(|(agent, found)| errors[agent] = found);
     model.diagnostics = Diagnostics {
         columns: (0..agents)
             .map(|agent| {
@@ -271,6 +303,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             .collect(),
         column_sum_spread: Some(spread),
         evidence_steps: Some(steps - 1),
+        evidence_errors: Some(errors),
         steps: Some(steps),
         warnings,
         ..Diagnostics::default()
@@ -279,6 +312,17 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
 }
 
 impl Whitened {
+    /// What a model was probably learned with: its weights tell whether they were constrained, and to which edges.
+    pub fn like(model: &Model) -> Self {
+        let signed = model.combination.edges().any(|(_, _, weight)| weight < 0.0);
+        let speakers = |listener: usize| model.combination.listener(listener).map(|(speaker, _)| speaker).collect();
+        Whitened {
+            constraint: if signed { Constraint::Free } else { Constraint::Simplex },
+            support: (model.combination.is_sparse()).then(|| (0..model.combination.agents()).map(speakers).collect()),
+            ..Whitened::default()
+        }
+    }
+
     /// Whether every parameter is in its range.
     pub fn check(&self) -> Result<(), Error> {
         if let Some(adaptation) = self.adaptation {
@@ -314,7 +358,7 @@ fn check(panel: &Panel, params: &Whitened) -> Result<(), Error> {
 }
 
 impl Crowd {
-    fn of(panel: &Panel, moments: &Moments) -> Self {
+    pub(crate) fn of(panel: &Panel, moments: &Moments) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let largest = panel.cells().iter().fold(0.0f64, |most, value| most.max(value.abs()));
         let still = (STILL * largest).powi(2) * moments.weight();
@@ -639,9 +683,66 @@ fn tidy(weights: &[f64], constraint: Constraint, sum: f64) -> Vec<f64> {
     weights.iter().map(|weight| weight.max(0.0) * sum / total).collect()
 }
 
-/// The model with evidence as means over all steps.
-fn assemble(panel: &Panel, moments: &Moments, combination: Combination, adaptation: f64) -> Result<Model, Error> {
-    let (agents, ratios) = (panel.agents(), panel.ratios());
+/// Fits moments, such as those of resampled stretches: what is exact in `model` stays as it is there.
+pub(crate) fn estimate(
+    moments: &Moments,
+    crowd: &Crowd,
+    params: &Whitened,
+    model: Option<&Model>,
+) -> Result<Estimate, Error> {
+    let agents = moments.agents();
+    let listeners: Vec<usize> = (0..agents).filter(|&agent| !crowd.constant[agent]).collect();
+    let exact = |agent: usize| {
+        let column = |model: &Model| model.diagnostics.columns.get(agent).map(|column| column.status);
+        model.is_some_and(|model| column(model) == Some(Status::Certified))
+    };
+    let heard = |listener: usize| match &params.support {
+        None => crowd.regressors.clone(),
+        Some(support) => crowd.within(&support[listener], listener),
+    };
+    let fits: Vec<Fit> = if moments.ratios() == 1 && params.support.is_none() {
+        single_ratio(moments, &listeners, &crowd.regressors, params)
+    } else {
+        listeners.par_iter().map(|&listener| reweighted(moments, listener, &heard(listener), params)).collect()
+    };
+    let settled = model.filter(|_| (0..agents).any(exact)).map(|model| model.adaptation);
+    let adaptation = params.adaptation.or(settled).unwrap_or_else(|| voted(&fits));
+    let sum = 1.0 - adaptation;
+    let mut columns = vec![0.0; agents * agents];
+    columns.par_chunks_exact_mut(agents).enumerate().for_each(|(agent, column)| {
+        let Ok(position) = listeners.binary_search(&agent) else {
+            column[agent] = 1.0;
+            return;
+        };
+        if let Some(model) = model.filter(|_| exact(agent)) {
+            model.combination.listener(agent).for_each(|(speaker, weight)| column[speaker] = weight);
+            return;
+        }
+        let (fit, regressors) = (&fits[position], heard(agent));
+        let refitted = match params.constraint {
+            Constraint::Free => None,
+            Constraint::Simplex => constrained(moments, agent, fit, &regressors, sum, params),
+        };
+        let weights = refitted.map_or_else(|| fit.weights.clone(), |fit| fit.weights);
+        regressors.iter().zip(weights).for_each(|(&speaker, weight)| crowd.share(speaker, weight / sum, column));
+    });
+    let combination = Combination::from_columns(columns, agents)?;
+    let mut rows = mean_evidence(moments, &combination, adaptation);
+    for agent in (0..agents).filter(|&agent| exact(agent)) {
+        let known = model.filter(|model| {
+            let likelihood = model.likelihoods.as_ref().map(|likelihoods| &likelihoods[agent]);
+            likelihood.is_some_and(|likelihood| *likelihood != Likelihood::Unknown)
+        });
+        if let Some(model) = known {
+            rows[agent * moments.ratios()..(agent + 1) * moments.ratios()].copy_from_slice(model.evidence.agent(agent));
+        }
+    }
+    Ok(Estimate { combination, evidence: Evidence::from_rows(rows, agents, moments.ratios())? })
+}
+
+/// L̂ = (ȳ − (1−δ)Aᵀx̄)/δ, agent by agent.
+fn mean_evidence(moments: &Moments, combination: &Combination, adaptation: f64) -> Vec<f64> {
+    let (agents, ratios) = (moments.agents(), moments.ratios());
     let mut evidence = vec![0.0; agents * ratios];
     let (mean_x, mean_y) = (moments.mean_x(), moments.mean_y());
     for ratio in 0..ratios {
@@ -651,6 +752,13 @@ fn assemble(panel: &Panel, moments: &Moments, combination: Combination, adaptati
             evidence[agent * ratios + ratio] = (mean - (1.0 - adaptation) * heard[agent]) / adaptation;
         }
     }
+    evidence
+}
+
+/// The model with evidence as means over all steps.
+fn assemble(panel: &Panel, moments: &Moments, combination: Combination, adaptation: f64) -> Result<Model, Error> {
+    let (agents, ratios) = (panel.agents(), panel.ratios());
+    let evidence = mean_evidence(moments, &combination, adaptation);
     Ok(Model {
         truth: Some(model::settled(panel, adaptation)),
         innovation: Some(model::innovation(panel, &combination, adaptation)?),
@@ -664,7 +772,39 @@ fn assemble(panel: &Panel, moments: &Moments, combination: Combination, adaptati
     })
 }
 
-/// Replaces means by what the recovered private models say exactly, where they are.
+/// Standard errors of δ times the evidence of one listener: of the mean residual, of the weights whose sum is fixed, and
+/// of that sum, whose variance is `vote`.
+fn evidence_errors(
+    moments: &Moments,
+    listener: usize,
+    fit: &Fit,
+    regressors: &[usize],
+    evidence: &[f64],
+    vote: f64,
+) -> Vec<f64> {
+    let (agents, ratios, size) = (moments.agents(), moments.ratios(), regressors.len());
+    let (mut gram, _) = normal(moments, listener, &inverse(moments, listener, &fit.covariance), regressors);
+    lift(&mut gram, 1e-12);
+    let mean_x = moments.mean_x();
+    let factored = simplex::factor(&gram);
+    (0..ratios)
+        .map(|ratio| {
+            let mut variance = fit.covariance[(ratio, ratio)].max(0.0) / moments.weight();
+            if let Some(llt) = &factored {
+                let level: Vec<f64> = regressors.iter().map(|&speaker| mean_x[ratio * agents + speaker]).collect();
+                let ones = vec![1.0; size];
+                let (to_level, to_ones) = (simplex::solve(llt, &level), simplex::solve(llt, &ones));
+                let along = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+                let (crossed, total) = (along(&to_level, &ones), along(&to_ones, &ones));
+                variance += (along(&to_level, &level) - crossed * crossed / total).max(0.0);
+                variance += vote * (crossed / total - evidence[ratio]).powi(2);
+            }
+            variance.sqrt()
+        })
+        .collect()
+}
+
+/// Replaces means by what the recovered private models say exactly, where they are, and says where.
 fn private_models(
     model: &mut Model,
     panel: &Panel,
@@ -672,7 +812,7 @@ fn private_models(
     listeners: &[usize],
     splits: &[Option<Split>],
     warnings: &mut Vec<String>,
-) -> Result<(), Error> {
+) -> Result<Vec<bool>, Error> {
     let (agents, ratios) = (panel.agents(), panel.ratios());
     let (mean_x, mean_y) = (moments.mean_x(), moments.mean_y());
     let mut found: Vec<Option<Atoms>> = vec![None; agents];
@@ -700,8 +840,9 @@ fn private_models(
             panel.roster().list(&unseen)
         ));
     }
+    let exact = found.iter().map(Option::is_some).collect();
     if found.iter().all(Option::is_none) {
-        return Ok(());
+        return Ok(exact);
     }
     let truth = atoms::likeliest(&found, ratios + 1);
     let mut evidence = Vec::with_capacity(agents * ratios);
@@ -732,7 +873,7 @@ fn private_models(
     }
     let known = |atoms: Option<Atoms>| atoms.map_or(Likelihood::Unknown, Atoms::into_likelihood);
     model.likelihoods = Some(found.into_iter().map(known).collect());
-    Ok(())
+    Ok(exact)
 }
 
 /// Forecasts of the last fifth of a panel by a fit that has seen only the rest; symbols are not looked for.
