@@ -11,7 +11,7 @@ use headwater::learn::gsl::Constraint;
 use headwater::learn::whitened::{self, Whitened};
 use headwater::model::Status;
 use headwater::{Model, Panel, influence};
-use headwater_files::{Draft, read_beliefs, read_edges, write_model};
+use headwater_files::{Draft, Grain, read_beliefs, read_edges, write_model};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -266,6 +266,19 @@ impl Learn {
         if beliefs.zeros > 0 {
             warnings
                 .push(format!("{} of {} probabilities were 0 and were raised to 1e-12", beliefs.zeros, beliefs.cells));
+        }
+        // Only certificates care how finely beliefs were written.
+        match beliefs.grain {
+            _ if self.method != MethodName::Whitened => {}
+            Grain::Decimals(decimals) => {
+                let text = format!(
+                    "the beliefs are rounded to {} (quantum 1e-{decimals}): nothing can be certified, and errors of that size enter the fit",
+                    count(decimals as usize, "decimal")
+                );
+                screen.keep(warnings, text);
+            }
+            Grain::Single => screen.keep(warnings, "the beliefs are float32 numbers: nothing can be certified".into()),
+            Grain::Double => {}
         }
         let (steps, agents) = (beliefs.panel.steps(), beliefs.panel.agents());
         let (panel, filled) = beliefs.panel.carry_forward();

@@ -30,6 +30,60 @@ const FLOATS_AT_ONCE: usize = 1 << 18;
 /// Rows per Parquet batch.
 const BATCH: usize = 1 << 16;
 
+/// How finely numbers were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// All are whole multiples of 10^−decimals.
+    Decimals(u32),
+    /// All are float32 numbers.
+    Single,
+    /// As finely as float64 can.
+    Double,
+}
+
+impl Grain {
+    /// More decimals than this are not called rounding.
+    const MOST: u32 = 9;
+}
+
+/// Finds the grain of numbers as they pass by.
+#[derive(Debug, Clone, Copy)]
+struct Sieve {
+    decimals: u32,
+    single: bool,
+}
+
+impl Sieve {
+    fn new() -> Self {
+        Sieve { decimals: 1, single: true }
+    }
+
+    fn see(&mut self, value: f64) {
+        // A multiple of 10^−d is one to within a few roundings of the product.
+        let off = |decimals: u32| {
+            let scaled = value * 10f64.powi(decimals as i32);
+            (scaled - scaled.round()).abs() > 1e-5
+        };
+        while self.decimals <= Grain::MOST && off(self.decimals) {
+            self.decimals += 1;
+        }
+        self.single &= f64::from(value as f32) == value;
+    }
+
+    fn merge(&mut self, other: Sieve) {
+        self.decimals = self.decimals.max(other.decimals);
+        self.single &= other.single;
+    }
+
+    fn grain(self) -> Grain {
+        match self {
+            Sieve { decimals, .. } if decimals <= Grain::MOST => Grain::Decimals(decimals),
+            Sieve { single: true, .. } => Grain::Single,
+            Sieve { .. } => Grain::Double,
+        }
+    }
+}
+
 /// A panel, and what was done to it at the door.
 #[derive(Debug)]
 pub struct Beliefs {
@@ -39,6 +93,8 @@ pub struct Beliefs {
     pub zeros: usize,
     /// Numbers read.
     pub cells: usize,
+    /// How finely they were written.
+    pub grain: Grain,
 }
 
 /// Reads beliefs by extension: `.parquet`, `.npy`, otherwise CSV; `-` is CSV on standard input.
@@ -133,6 +189,7 @@ struct Door<'a> {
     zeros: usize,
     cells: usize,
     first_zero: Option<String>,
+    sieve: Sieve,
 }
 
 impl<'a> Door<'a> {
@@ -148,6 +205,7 @@ impl<'a> Door<'a> {
             zeros: 0,
             cells: 0,
             first_zero: None,
+            sieve: Sieve::new(),
         }
     }
 
@@ -175,6 +233,7 @@ impl<'a> Door<'a> {
         })?;
         self.cells += values.len();
         self.zeros += zeros;
+        values.iter().for_each(|value| self.sieve.see(*value));
         if zeros > 0 && self.first_zero.is_none() {
             self.first_zero = Some(place());
         }
@@ -204,7 +263,7 @@ impl<'a> Door<'a> {
         check_zeros(self.path, self.zeros, self.cells, self.first_zero.as_deref())?;
         let builder = self.builder.ok_or_else(|| Error::file(self.path, "holds no beliefs"))?;
         let panel = builder.finish().map_err(Error::data(self.path))?;
-        Ok(Beliefs { panel, zeros: self.zeros, cells: self.cells })
+        Ok(Beliefs { panel, zeros: self.zeros, cells: self.cells, grain: self.sieve.grain() })
     }
 }
 
@@ -418,6 +477,7 @@ fn read_npy(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
     let mut log_beliefs = vec![0.0; steps * agents * ratios];
     let mut posts = vec![1u32; steps * agents];
     let (mut silent, mut zeros, mut first_zero) = (false, 0, None);
+    let mut sieve = Sieve::new();
     // Fortran order scatters a frame over the whole file, so that one is read as a whole and turned.
     let whole = if header.fortran {
         let mut whole = vec![0.0; steps * agents * values];
@@ -457,6 +517,7 @@ fn read_npy(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
             let checked = checked?;
             silent |= checked.silent;
             zeros += checked.zeros;
+            sieve.merge(checked.sieve);
             if let (None, Some(agent)) = (&first_zero, checked.first_zero) {
                 first_zero = Some(format!("cell [{}, {agent}]", first + frame));
             }
@@ -466,15 +527,15 @@ fn read_npy(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
     check_zeros(path, zeros, cells, first_zero.as_deref())?;
     let times = Times::Steps((0..steps as i64).collect());
     let panel = Panel::new(roster, times, log_beliefs, silent.then_some(posts)).map_err(Error::data(path))?;
-    Ok(Beliefs { panel, zeros, cells })
+    Ok(Beliefs { panel, zeros, cells, grain: sieve.grain() })
 }
 
 /// What the door met in one frame of an array.
-#[derive(Default)]
 struct Checked {
     silent: bool,
     zeros: usize,
     first_zero: Option<usize>,
+    sieve: Sieve,
 }
 
 /// Takes one frame (agent by agent) through the door into a frame in column order.
@@ -486,7 +547,7 @@ fn npy_frame(
     log_ratios: bool,
 ) -> Result<Checked, (usize, String)> {
     let agents = posts.len();
-    let mut checked = Checked::default();
+    let mut checked = Checked { silent: false, zeros: 0, first_zero: None, sieve: Sieve::new() };
     let mut ratios = vec![0.0; roster.ratios()];
     for (agent, row) in values.chunks_exact(values.len() / agents).enumerate() {
         if row.iter().all(|value| value.is_nan()) {
@@ -498,6 +559,7 @@ fn npy_frame(
             headwater::Error::Belief { hypothesis, problem } => (agent, format!("hypothesis {hypothesis}: {problem}")),
             other => (agent, other.to_string()),
         })?;
+        row.iter().for_each(|value| checked.sieve.see(*value));
         if raised > 0 {
             checked.zeros += raised;
             checked.first_zero = checked.first_zero.or(Some(agent));

@@ -5,7 +5,7 @@
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
 use headwater::{Model, Panel};
 use headwater_files::{
-    Beliefs, BeliefsFormat, BeliefsWriter, Truth, read_beliefs, read_known, read_model, show_time, write_model,
+    Beliefs, BeliefsFormat, BeliefsWriter, Grain, Truth, read_beliefs, read_known, read_model, show_time, write_model,
     write_truth,
 };
 use std::path::{Path, PathBuf};
@@ -36,8 +36,8 @@ fn beliefs_survive_every_format() {
             for silence in [0.0, 0.3] {
                 let folder = tempfile::tempdir().unwrap();
                 let (path, wanted) = write(&folder, format, log_ratios, silence);
-                let Beliefs { panel, zeros, .. } = read_beliefs(&path, log_ratios).unwrap();
-                assert_eq!(zeros, 0);
+                let Beliefs { panel, zeros, grain, .. } = read_beliefs(&path, log_ratios).unwrap();
+                assert_eq!((zeros, grain), (0, Grain::Double));
                 assert_eq!(panel.roster().hypotheses(), wanted.roster().hypotheses());
                 // Silence can hide an agent's first word, so agents may come in another order.
                 for agent in 0..6 {
@@ -126,6 +126,19 @@ fn csv_of_other_people_is_read() {
     );
     assert!((panel.frame(0)[(0, 0)] - (1.0f64 / 3.0).ln()).abs() < 1e-15);
     assert_eq!(show_time(panel.times(), 3), "2024-03-03T23:00:00Z");
+}
+
+#[test]
+fn rounding_is_noticed() {
+    let grain = |values: [f64; 4]| {
+        let rows: String = (0..4).map(|row| format!("{},{},{}\n", row / 2, row % 2, values[row])).collect();
+        let (_folder, path) = text("b.csv", &format!("time,agent,h1\n{rows}"));
+        read_beliefs(&path, true).unwrap().grain
+    };
+    assert_eq!(grain([0.123, -1.5, 12.25, 7.0]), Grain::Decimals(3));
+    assert_eq!(grain([0.123456, -1.5, 12.25, 7.0]), Grain::Decimals(6));
+    assert_eq!(grain([f64::from(0.1f32), f64::from(1.7f32), 2.0, 3.0]), Grain::Single);
+    assert_eq!(grain([0.1f64.sqrt(), -1.5, 12.25, 7.0]), Grain::Double);
 }
 
 #[test]

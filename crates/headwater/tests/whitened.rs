@@ -109,6 +109,25 @@ fn nothing_is_certified_that_should_not_be() {
 }
 
 #[test]
+fn grids_and_repetition_are_never_certified() {
+    // A counter and its like obey exact relations among whole numbers.
+    let (panel, _) = simulate(&WorldParams { hypotheses: 2, steps: 120, ..WorldParams::default() }).unwrap();
+    let counting =
+        changed(&panel, |step, _, agent, value| if agent == 0 { step as f64 } else { (value * 1e4).round() / 1e4 });
+    assert_eq!(certified(&whitened(&counting, &Whitened::default()).unwrap()), 0);
+    // An agent that speaks four times and is carried forward in between looks like a stubborn source.
+    let rare = changed(
+        &panel,
+        |step, ratio, agent, value| {
+            if agent == 3 { panel.frame(step / 30 * 30)[(3, ratio)] } else { value }
+        },
+    );
+    let model = whitened(&rare, &Whitened::default()).unwrap();
+    assert_eq!(model.diagnostics.columns[3].status, Status::Statistical);
+    assert!(model.diagnostics.warnings.iter().any(|text| text.contains("repeat themselves") && text.ends_with(": 3")));
+}
+
+#[test]
 fn a_full_dimension_is_statistical_and_says_so() {
     let likelihoods = Likelihoods::Gaussian { dimension: 4 };
     let (panel, truth) = simulate(&WorldParams { likelihoods, steps: 400, ..WorldParams::default() }).unwrap();
@@ -193,6 +212,26 @@ fn bad_regimes_answer() {
     );
     let model = whitened(&gap, &Whitened::default()).unwrap();
     assert!(model.combination.to_columns().iter().all(|weight| weight.is_finite()));
+}
+
+#[test]
+fn confounded_speakers_are_named() {
+    // In a star all leaves hear the same, so noise-free contrasts cannot tell them apart; symbols can, when asked.
+    let (panel, truth) = simulate(&WorldParams {
+        network: headwater::simulate::Network::Star,
+        agents: 8,
+        steps: 100,
+        likelihoods: Likelihoods::Released,
+        truth: 1,
+        ..WorldParams::default()
+    })
+    .unwrap();
+    let blind = whitened(&panel, &Whitened { symbols: false, ..Whitened::default() }).unwrap();
+    let seeing = whitened(&panel, &Whitened::default()).unwrap();
+    let warned =
+        |model: &Model| model.diagnostics.warnings.iter().any(|text| text.contains("do not tell all their speakers"));
+    assert!(warned(&blind), "{:?}", blind.diagnostics.warnings);
+    assert!(!warned(&seeing) && error(&seeing, &truth) < 1e-20, "{:?}", seeing.diagnostics.warnings);
 }
 
 #[test]

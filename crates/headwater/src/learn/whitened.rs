@@ -94,6 +94,28 @@ const MIX: f64 = 1e8;
 /// A series that moves by less than this, relative to the largest belief, does not move.
 const STILL: f64 = 1e-12;
 
+/// Share of steps at which an agent may say exactly what it said before and still be certified.
+const MOST_REPEATS: f64 = 0.1;
+
+/// Log-beliefs that are all multiples of 10^−d for some d up to this are rounded.
+const DECIMALS: i32 = 9;
+
+/// Whether all numbers lie on a decimal grid.
+fn on_a_grid(cells: &[f64]) -> bool {
+    (0..=DECIMALS).any(|decimals| {
+        let unit = 10f64.powi(decimals);
+        cells.iter().all(|value| (value * unit - (value * unit).round()).abs() <= 1e-5)
+    })
+}
+
+/// Share of transitions at which an agent does not move at all.
+fn repeats(panel: &Panel, agent: usize) -> f64 {
+    let (agents, ratios) = (panel.agents(), panel.ratios());
+    let cell = |step: usize, ratio: usize| panel.cells()[(step * ratios + ratio) * agents + agent];
+    let still = |step: &usize| (0..ratios).all(|ratio| cell(*step, ratio) == cell(step - 1, ratio));
+    (1..panel.steps()).filter(still).count() as f64 / (panel.steps() - 1) as f64
+}
+
 /// What the first stage knows of one listener.
 #[derive(Debug, Clone)]
 struct Fit {
@@ -172,8 +194,8 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
     };
     let mut adaptation = params.adaptation.unwrap_or_else(|| voted(&fits));
     let spread = spread(fits.iter().map(|fit| fit.vote.0));
-    let statuses: Vec<(Status, usize)> =
-        (fits.par_iter().enumerate()).map(|(position, fit)| status(&moments, fit, regressors(position))).collect();
+    let standings: Vec<Standing> =
+        (fits.par_iter().enumerate()).map(|(position, fit)| standing(&moments, fit, regressors(position))).collect();
 
     // Symbols.
     let data = transitions_of(panel, &moments);
@@ -208,8 +230,19 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             .collect();
         found.into_iter().for_each(|(position, split)| splits[position] = split);
     }
+    // Exact relations among numbers on a grid, or among repeated ones, are no sign of anything.
+    let coarse = on_a_grid(panel.cells());
+    let repeating: Vec<usize> =
+        listeners.iter().copied().filter(|&listener| repeats(panel, listener) > MOST_REPEATS).collect();
+    if !repeating.is_empty() {
+        warnings.push(format!(
+            "these agents often repeat themselves exactly, as when silence is carried forward, so nothing is certified for them: {}",
+            panel.roster().list(&repeating)
+        ));
+    }
     for (position, split) in splits.iter_mut().enumerate() {
         if let Some(split) = split {
+            split.certified &= !coarse && repeating.binary_search(&listeners[position]).is_err();
             let mut heard = regressors(position).iter().zip(&split.weights).filter(|(_, weight)| weight.abs() > 1e-9);
             split.certified &= !heard.any(|(&speaker, _)| crowd.copies(speaker) > 1);
         }
@@ -260,6 +293,19 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             }
         }
     }
+    let doubtful = |position: &usize| {
+        !standings[*position].confounded.is_empty() && !splits[*position].as_ref().is_some_and(|split| split.certified)
+    };
+    let doubtful: Vec<usize> = (0..listeners.len()).filter(doubtful).collect();
+    if let Some(&first) = doubtful.first() {
+        let of: Vec<usize> = doubtful.iter().map(|&position| listeners[position]).collect();
+        warnings.push(format!(
+            "the noise-free contrasts of these listeners do not tell all their speakers apart: {} (for {}, not {})",
+            panel.roster().list(&of),
+            panel.roster().agents()[listeners[first]],
+            panel.roster().list(&standings[first].confounded)
+        ));
+    }
     let dense = Combination::from_columns(columns, agents)?;
     let combination = if params.support.is_some() { dense.to_sparse() } else { dense };
     let mut model = assemble(panel, &moments, combination, adaptation)?;
@@ -294,8 +340,8 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
                 let (status, rank) = match listeners.binary_search(&agent) {
                     Err(_) => (Status::Statistical, 0),
                     Ok(position) => match &splits[position] {
-                        Some(split) if split.certified => (Status::Certified, statuses[position].1),
-                        _ => statuses[position],
+                        Some(split) if split.certified => (Status::Certified, standings[position].rank),
+                        _ => (standings[position].status, standings[position].rank),
                     },
                 };
                 Column { agent: panel.roster().agents()[agent].clone(), status, rank }
@@ -603,18 +649,30 @@ fn spread(values: impl Iterator<Item = f64> + Clone) -> f64 {
     values.clone().fold(f64::MIN, f64::max) - values.fold(f64::MAX, f64::min)
 }
 
-/// Whether noise-free contrasts determine the column, and the rank of the residual covariance.
-fn status(moments: &Moments, fit: &Fit, regressors: &[usize]) -> (Status, usize) {
+/// What the noise-free contrasts of one listener say.
+#[derive(Debug, Clone)]
+struct Standing {
+    status: Status,
+    /// Rank of the residual covariance.
+    rank: usize,
+    /// Speakers that the noise-free contrasts do not tell apart.
+    confounded: Vec<usize>,
+}
+
+/// Up to this many regressors it is worked out who is confounded with whom.
+const NAMED: usize = 300;
+
+/// Whether noise-free contrasts determine the column.
+fn standing(moments: &Moments, fit: &Fit, regressors: &[usize]) -> Standing {
     let ratios = moments.ratios();
-    let Some((values, vectors)) = eigen(&fit.covariance) else { return (Status::Statistical, ratios) };
-    let largest = values[ratios - 1];
-    let rank = values.iter().filter(|value| **value > RANK * largest).count();
+    let statistical = |rank| Standing { status: Status::Statistical, rank, confounded: Vec::new() };
+    let Some((values, vectors)) = eigen(&fit.covariance) else { return statistical(ratios) };
+    let rank = values.iter().filter(|value| **value > RANK * values[ratios - 1]).count();
     if rank == ratios {
-        return (Status::Statistical, rank);
+        return statistical(rank);
     }
     let quiet = vectors.subcols(0, ratios - rank);
-    let projection = quiet * quiet.transpose();
-    let (gram, _) = normal(moments, 0, &projection, regressors);
+    let (gram, _) = normal(moments, 0, &(quiet * quiet.transpose()), regressors);
     let size = regressors.len();
     // Scaled to unit diagonal, so that agents of different vigour compare.
     let scale: Vec<f64> = (0..size).map(|index| gram[(index, index)].max(f64::MIN_POSITIVE).sqrt()).collect();
@@ -631,7 +689,17 @@ fn status(moments: &Moments, fit: &Fit, regressors: &[usize]) -> (Status, usize)
         }
         smallest > IDENTIFIED * size as f64
     });
-    (if well { Status::Identified } else { Status::Statistical }, rank)
+    if well {
+        return Standing { status: Status::Identified, rank, confounded: Vec::new() };
+    }
+    let mut standing = statistical(rank);
+    if let Some((_, vectors)) = (size <= NAMED).then(|| eigen(&scaled)).flatten() {
+        let component = |row: usize| vectors[(row, 0)].abs();
+        let largest = (0..size).map(component).fold(0.0, f64::max);
+        standing.confounded =
+            (0..size).filter(|&row| component(row) > 0.3 * largest).map(|row| regressors[row]).collect();
+    }
+    standing
 }
 
 fn transitions_of(panel: &Panel, moments: &Moments) -> Transitions {
