@@ -62,7 +62,7 @@ impl Sieve {
         // A multiple of 10^−d is one to within a few roundings of the product.
         let off = |decimals: u32| {
             let scaled = value * 10f64.powi(decimals as i32);
-            (scaled - scaled.round()).abs() > 1e-5
+            (scaled - scaled.round()).abs() > 16.0 * f64::EPSILON * scaled.abs()
         };
         while self.decimals <= Grain::MOST && off(self.decimals) {
             self.decimals += 1;

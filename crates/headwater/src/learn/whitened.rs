@@ -104,7 +104,8 @@ const DECIMALS: i32 = 9;
 fn on_a_grid(cells: &[f64]) -> bool {
     (0..=DECIMALS).any(|decimals| {
         let unit = 10f64.powi(decimals);
-        cells.iter().all(|value| (value * unit - (value * unit).round()).abs() <= 1e-5)
+        let whole = |scaled: f64| (scaled - scaled.round()).abs() <= 16.0 * f64::EPSILON * scaled.abs();
+        cells.iter().all(|value| whole(value * unit))
     })
 }
 
