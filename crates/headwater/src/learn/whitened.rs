@@ -143,6 +143,8 @@ pub(crate) struct Crowd {
     constant: Vec<bool>,
     /// For each agent the first one with the same series.
     original: Vec<usize>,
+    /// For each original all that say the same, itself included.
+    copies: Vec<Vec<usize>>,
 }
 
 /// Learns the network of a complete panel at once.
@@ -199,7 +201,6 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         (fits.par_iter().enumerate()).map(|(position, fit)| standing(&moments, fit, regressors(position))).collect();
 
     // Symbols.
-    let data = transitions_of(panel, &moments);
     let mut splits: Vec<Option<Split>> = vec![None; listeners.len()];
     if params.symbols {
         let sum = 1.0 - adaptation;
@@ -212,6 +213,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
                 params.budget
             ));
         }
+        let data = transitions_of(panel, &moments);
         let found: Vec<(usize, Option<Split>)> = affordable
             .par_iter()
             .map(|&position| {
@@ -245,7 +247,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         if let Some(split) = split {
             split.certified &= !coarse && repeating.binary_search(&listeners[position]).is_err();
             let mut heard = regressors(position).iter().zip(&split.weights).filter(|(_, weight)| weight.abs() > 1e-9);
-            split.certified &= !heard.any(|(&speaker, _)| crowd.copies(speaker) > 1);
+            split.certified &= !heard.any(|(&speaker, _)| crowd.copies[speaker].len() > 1);
         }
     }
     let exact = splits.iter().flatten().any(|split| split.certified);
@@ -318,19 +320,19 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         std::f64::consts::FRAC_PI_2 / fits.iter().map(|fit| fit.vote.1).sum::<f64>()
     };
     let mut errors = vec![vec![0.0; panel.ratios()]; agents];
+    let shared = (panel.ratios() == 1 && params.support.is_none()).then(|| {
+        let (mut gram, _) = normal(&moments, listeners[0], &Mat::identity(1, 1), &crowd.regressors);
+        lift(&mut gram, 1e-12);
+        levers(&moments, &gram, &crowd.regressors)
+    });
+    let shared = shared.flatten();
     let uncertain: Vec<(usize, Vec<f64>)> = (0..listeners.len())
         .into_par_iter()
         .filter(|&position| !exact[listeners[position]])
         .map(|position| {
             let agent = listeners[position];
-            let errors = evidence_errors(
-                &moments,
-                agent,
-                &fits[position],
-                regressors(position),
-                model.evidence.agent(agent),
-                vote,
-            );
+            let (fit, evidence) = (&fits[position], model.evidence.agent(agent));
+            let errors = evidence_errors(&moments, agent, fit, regressors(position), shared.as_deref(), evidence, vote);
             (agent, errors.into_iter().map(|error| error / adaptation).collect())
         })
         .collect();
@@ -430,7 +432,9 @@ impl Crowd {
             original[later] = twin.unwrap_or(later);
         }
         let regressors = (0..agents).filter(|&agent| !constant[agent] && original[agent] == agent).collect();
-        Crowd { regressors, constant, original }
+        let mut copies = vec![Vec::new(); agents];
+        original.iter().enumerate().for_each(|(agent, &original)| copies[original].push(agent));
+        Crowd { regressors, constant, original, copies }
     }
 
     /// The regressors among the speakers a listener may hear, itself included; a copy counts as its original.
@@ -442,18 +446,10 @@ impl Crowd {
         heard
     }
 
-    fn copies(&self, speaker: usize) -> usize {
-        self.original.iter().filter(|&&original| original == speaker).count()
-    }
-
     /// Only the summed weight of identical agents is known; it is shared out evenly.
     fn share(&self, speaker: usize, weight: f64, column: &mut [f64]) {
-        let copies = self.copies(speaker) as f64;
-        for (agent, &original) in self.original.iter().enumerate() {
-            if original == speaker {
-                column[agent] = weight / copies;
-            }
-        }
+        let copies = &self.copies[speaker];
+        copies.iter().for_each(|&agent| column[agent] = weight / copies.len() as f64);
     }
 
     fn warnings(&self, panel: &Panel) -> Vec<String> {
@@ -465,12 +461,10 @@ impl Crowd {
                 panel.roster().list(&constant)
             ));
         }
-        for &speaker in self.regressors.iter().filter(|&&speaker| self.copies(speaker) > 1) {
-            let copies: Vec<usize> =
-                (0..self.original.len()).filter(|&agent| self.original[agent] == speaker).collect();
+        for &speaker in self.regressors.iter().filter(|&&speaker| self.copies[speaker].len() > 1) {
             warnings.push(format!(
                 "these agents say the same at every step, so only their summed weight is known: {}",
-                panel.roster().list(&copies)
+                panel.roster().list(&self.copies[speaker])
             ));
         }
         warnings
@@ -570,6 +564,7 @@ fn single_ratio(moments: &Moments, listeners: &[usize], regressors: &[usize], pa
     let factored = simplex::factor(&gram);
     let targets = Mat::from_fn(size, listeners.len(), |row, column| moments.xy(regressors[row], listeners[column]));
     let solved = factored.as_ref().map(|llt| faer::prelude::Solve::solve(llt, &targets));
+    let products = solved.as_ref().map(|solved| &gram * solved);
     let precision = factored.as_ref().map_or(0.0, |llt| simplex::solve(llt, &vec![1.0; size]).iter().sum::<f64>());
     (listeners.par_iter().enumerate())
         .map(|(position, &listener)| {
@@ -577,8 +572,14 @@ fn single_ratio(moments: &Moments, listeners: &[usize], regressors: &[usize], pa
                 Some(solved) => solved.col_as_slice(position).to_vec(),
                 None => vec![0.0; size],
             };
-            let residual = covariance(moments, listener, &weights, regressors);
-            let noise = residual[(0, 0)].max(f64::MIN_POSITIVE);
+            // yᵀy − 2bᵀc + bᵀGb, the last from one product for all listeners.
+            let crossed = |values: &[f64]| weights.iter().zip(values).map(|(a, b)| a * b).sum::<f64>();
+            let (target, product) =
+                (targets.col_as_slice(position), products.as_ref().map(|p| p.col_as_slice(position)));
+            let squares = product.map_or(0.0, crossed);
+            let left = (moments.yy(listener)[0] - 2.0 * crossed(target) + squares) / moments.weight();
+            let residual = Mat::from_fn(1, 1, |_, _| left);
+            let noise = left.max(f64::MIN_POSITIVE);
             Fit { vote: (weights.iter().sum(), 1.0 / (noise * precision)), weights, covariance: residual }
         })
         .collect()
@@ -841,34 +842,57 @@ fn assemble(panel: &Panel, moments: &Moments, combination: Combination, adaptati
     })
 }
 
+/// How the mean of the regressors stands in their information matrix G, for one ratio.
+#[derive(Debug, Clone, Copy)]
+struct Lever {
+    /// x̄ᵀG⁻¹x̄ less the part along the sum of the weights, which is fixed.
+    across: f64,
+    /// x̄ averaged with the weights of G⁻¹1.
+    level: f64,
+}
+
+fn levers(moments: &Moments, gram: &Mat<f64>, regressors: &[usize]) -> Option<Vec<Lever>> {
+    let (agents, ratios) = (moments.agents(), moments.ratios());
+    let llt = simplex::factor(gram)?;
+    let mean_x = moments.mean_x();
+    let ones = vec![1.0; regressors.len()];
+    let along = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let total = along(&simplex::solve(&llt, &ones), &ones);
+    let lever = |ratio: usize| {
+        let mean: Vec<f64> = regressors.iter().map(|&speaker| mean_x[ratio * agents + speaker]).collect();
+        let solved = simplex::solve(&llt, &mean);
+        let crossed = along(&solved, &ones);
+        Lever { across: (along(&solved, &mean) - crossed * crossed / total).max(0.0), level: crossed / total }
+    };
+    Some((0..ratios).map(lever).collect())
+}
+
 /// Standard errors of δ times the evidence of one listener: of the mean residual, of the weights whose sum is fixed, and
-/// of that sum, whose variance is `vote`.
+/// of that sum, whose variance is `vote`. `shared` are the levers of a single log-ratio, for residuals of unit variance.
 fn evidence_errors(
     moments: &Moments,
     listener: usize,
     fit: &Fit,
     regressors: &[usize],
+    shared: Option<&[Lever]>,
     evidence: &[f64],
     vote: f64,
 ) -> Vec<f64> {
-    let (agents, ratios, size) = (moments.agents(), moments.ratios(), regressors.len());
-    let (mut gram, _) = normal(moments, listener, &inverse(moments, listener, &fit.covariance), regressors);
-    lift(&mut gram, 1e-12);
-    let mean_x = moments.mean_x();
-    let factored = simplex::factor(&gram);
-    (0..ratios)
+    let own = || {
+        let (mut gram, _) = normal(moments, listener, &inverse(moments, listener, &fit.covariance), regressors);
+        lift(&mut gram, 1e-12);
+        levers(moments, &gram, regressors)
+    };
+    let noise = fit.covariance[(0, 0)].max(0.0);
+    let levers: Option<Vec<Lever>> = match shared {
+        Some(shared) => Some(shared.iter().map(|lever| Lever { across: noise * lever.across, ..*lever }).collect()),
+        None => own(),
+    };
+    (0..moments.ratios())
         .map(|ratio| {
-            let mut variance = fit.covariance[(ratio, ratio)].max(0.0) / moments.weight();
-            if let Some(llt) = &factored {
-                let level: Vec<f64> = regressors.iter().map(|&speaker| mean_x[ratio * agents + speaker]).collect();
-                let ones = vec![1.0; size];
-                let (to_level, to_ones) = (simplex::solve(llt, &level), simplex::solve(llt, &ones));
-                let along = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-                let (crossed, total) = (along(&to_level, &ones), along(&to_ones, &ones));
-                variance += (along(&to_level, &level) - crossed * crossed / total).max(0.0);
-                variance += vote * (crossed / total - evidence[ratio]).powi(2);
-            }
-            variance.sqrt()
+            let mean = fit.covariance[(ratio, ratio)].max(0.0) / moments.weight();
+            let lever = levers.as_ref().map_or(Lever { across: 0.0, level: 0.0 }, |levers| levers[ratio]);
+            (mean + lever.across + vote * (lever.level - evidence[ratio]).powi(2)).sqrt()
         })
         .collect()
 }
