@@ -55,7 +55,8 @@ impl Compare {
                 screen.result(&csv(&["measure", "value"], rows.collect()))
             }
             _ => {
-                let shown = |value: Option<f64>| value.map_or("–".to_owned(), number);
+                let shown = |value: f64| if value.fract() == 0.0 { value.to_string() } else { number(value) };
+                let shown = |value: Option<f64>| value.map_or("–".to_owned(), shown);
                 let rows = rows.map(|(name, value, meaning)| vec![name.to_owned(), meaning.to_owned(), shown(value)]);
                 screen.result(&table(&["measure", "meaning", "value"], 2, rows.to_vec()))
             }
