@@ -296,3 +296,77 @@ fn rounded_beliefs_are_never_certified() {
         assert!(error(&model, &truth) <= 1e-9 && certified(&model) == 0);
     }
 }
+
+#[test]
+fn an_agent_with_an_unseen_symbol_is_named() {
+    // Few steps and well-informed agents, for whom one symbol is rare: somewhere one has seen only one of its two.
+    let mut met = 0;
+    for seed in 1000..1020 {
+        let (panel, truth) =
+            simulate(&WorldParams { steps: 40, truth: 3, influential: 20, seed, ..WorldParams::default() }).unwrap();
+        let model = whitened(&panel, &Whitened::default()).unwrap();
+        let Some(text) = model.diagnostics.warnings.iter().find(|text| text.starts_with("only one private symbol"))
+        else {
+            continue;
+        };
+        met += 1;
+        let name = text.rsplit(": ").next().unwrap().split(", ").next().unwrap();
+        let agent = panel.roster().agent(name).unwrap();
+        assert_eq!(model.likelihoods.as_ref().unwrap()[agent], headwater::model::Likelihood::Unknown);
+        // The others are exact all the same.
+        let known = (0..20)
+            .filter(|&other| model.likelihoods.as_ref().unwrap()[other] != headwater::model::Likelihood::Unknown);
+        for other in known {
+            for hypothesis in 0..5 {
+                assert!((model.evidence.of(other, hypothesis) - truth.evidence.of(other, hypothesis)).abs() < 1e-6);
+            }
+        }
+    }
+    assert!(met > 0, "twenty short worlds hold at least one such agent");
+}
+
+/// Simulated returns with a published lag-1 graph: not left-stochastic, so the ranking of edges is what counts.
+#[test]
+fn edges_of_the_finance_series_are_found() {
+    let data = std::env::var("HEADWATER_DATA").unwrap_or_else(|_| "../../../shared/data".into());
+    for name in ["1A", "1B"] {
+        let path = |kind: &str| format!("{data}/finance/finance_20_{name}_{kind}.csv");
+        let (Ok(series), Ok(edges)) = (std::fs::read_to_string(path("series")), std::fs::read_to_string(path("edges")))
+        else {
+            eprintln!("SKIPPED: {} is not there; set HEADWATER_DATA to the folder of third-party data", path("series"));
+            return;
+        };
+        let names: Vec<&str> = series.lines().next().unwrap().split(',').collect();
+        let rows: Vec<Vec<f64>> =
+            series.lines().skip(1).map(|row| row.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
+        let count = rows.len() as f64;
+        let mean: Vec<f64> = (0..names.len()).map(|k| rows.iter().map(|row| row[k]).sum::<f64>() / count).collect();
+        let spread: Vec<f64> = (0..names.len())
+            .map(|k| (rows.iter().map(|row| (row[k] - mean[k]).powi(2)).sum::<f64>() / count).sqrt())
+            .collect();
+        let cells =
+            rows.iter().flat_map(|row| (0..names.len()).map(|k| (row[k] - mean[k]) / spread[k]).collect::<Vec<_>>());
+        let roster = Roster::new(names.iter().copied(), ["h0", "h1"]).unwrap();
+        let panel = Panel::complete(roster, cells.collect()).unwrap();
+        let params = Whitened { constraint: Constraint::Free, ..Whitened::default() };
+        let model = whitened(&panel, &params).unwrap();
+        let index = |name: &str| panel.roster().agent(name).unwrap();
+        let triplets: Vec<(usize, usize, f64)> = edges
+            .lines()
+            .skip(1)
+            .map(|row| row.split(',').collect::<Vec<_>>())
+            .map(|cells| (index(cells[0]), index(cells[1]), 1.0))
+            .collect();
+        let combination = headwater::Combination::from_triplets(triplets, names.len()).unwrap();
+        let known = Known {
+            roster: panel.roster().clone(),
+            combination: Some(combination),
+            evidence: None,
+            adaptation: None,
+            share: None,
+        };
+        let auc = compare(&model, &known, 3).unwrap().edge_auc.unwrap();
+        eprintln!("{name}: edge AUC {auc:.4}");
+        assert!(auc >= 0.99, "{name}: {auc}");
+    }
+}

@@ -57,6 +57,8 @@ pub(crate) struct Split {
     pub(crate) centres: Vec<Vec<f64>>,
     /// Whether chance can be excluded.
     pub(crate) certified: bool,
+    /// Whether all centres coincide to rounding: only one symbol ever occurred.
+    pub(crate) single: bool,
     /// Smallest distance between two centres over the root mean square distance of a point to its own.
     pub(crate) separation: f64,
     /// The column on the simplex within these symbols, for points that are blurred but clearly apart.
@@ -312,14 +314,19 @@ impl<'a> Problem<'a> {
         });
         let rounding = ROUNDINGS * f64::EPSILON * data.largest;
         // One equation holds to `rounding` by chance about as often as that is part of the first residual's spread.
-        let chance = (rounding / rms(first_residuals)).min(1.0);
+        // Where only one symbol occurred that residual is rounding already, and the beliefs themselves give the scale.
+        let first = rms(first_residuals);
+        let scale = if first > 10.0 * rounding { first } else { rms(&raw_y) };
+        let chance = (rounding / scale).min(1.0);
         let spare = (rows as f64) - (size + count * ratios) as f64;
         let needed = steps as f64 * (count as f64).log10() + DIGITS;
         let certified = full_rank && residual <= rounding && spare * -chance.log10() > needed;
         let spread = residuals.chunks_exact(ratios).zip(&symbols).map(|(row, &symbol)| distance(row, &centres[symbol]));
         let spread = (spread.map(|distance| distance * distance).sum::<f64>() / steps as f64).sqrt();
         let pairs = (0..count).flat_map(|a| (0..a).map(move |b| (a, b)));
-        let apart = pairs.map(|(a, b)| distance(&centres[a], &centres[b])).fold(f64::INFINITY, f64::min);
+        let gaps: Vec<f64> = pairs.map(|(a, b)| distance(&centres[a], &centres[b])).collect();
+        let apart = gaps.iter().copied().fold(f64::INFINITY, f64::min);
+        let single = gaps.iter().all(|gap| *gap <= 10.0 * rounding);
         let separation = if count > 1 && spread > 0.0 { apart / spread } else { 0.0 };
         let constrained = if !certified && separation >= CLEAR {
             let plain = Problem::new(data, self.listener, self.regressors, &Mat::identity(ratios, ratios), self.sum);
@@ -327,7 +334,7 @@ impl<'a> Problem<'a> {
         } else {
             None
         };
-        Some(Split { weights, symbols, centres, certified, separation, constrained })
+        Some(Split { weights, symbols, centres, certified, single, separation, constrained })
     }
 }
 

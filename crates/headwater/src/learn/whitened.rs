@@ -912,7 +912,7 @@ fn private_models(
     let mut unseen = Vec::new();
     for (&listener, split) in listeners.iter().zip(splits) {
         let Some(split) = split.as_ref().filter(|split| split.certified) else { continue };
-        if split.centres.len() < 2 {
+        if split.single {
             unseen.push(listener);
             continue;
         }
@@ -959,7 +959,7 @@ fn private_models(
     model.evidence = Evidence::from_rows(evidence, agents, ratios)?;
     model.innovation = Some(Innovation::from_cells(innovation, agents, ratios)?);
     model.truth = Some(Truth { hypothesis: truth, agreement: model::agreement(panel, model.adaptation, truth) });
-    let fallen: Vec<usize> = (0..agents).filter(|&agent| found[agent].is_none()).collect();
+    let fallen: Vec<usize> = (0..agents).filter(|agent| found[*agent].is_none() && !unseen.contains(agent)).collect();
     if !fallen.is_empty() {
         warnings
             .push(format!("private likelihoods not identified, fell back to means: {}", panel.roster().list(&fallen)));
