@@ -9,7 +9,7 @@
 //! contrasts of them are free of noise and determine its column exactly. Weighting by the inverse residual covariance
 //! finds those contrasts by itself.
 //!
-//! Legend: S, C the moments; W_k = Σ_k⁻¹ the weights of listener k's hypotheses; G_k = Σ W[h,g]S[h,g], c_k likewise;
+//! Legend: S, C the moments; W_k = Σ_k⁻¹ the weights of listener k's hypotheses; `G_k = Σ W[h,g]S[h,g]`, c_k likewise;
 //! b_k = G_k⁻¹c_k estimates (1−δ) times column k.
 
 use super::atoms::{self, Atoms};
