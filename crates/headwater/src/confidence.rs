@@ -13,12 +13,16 @@ use crate::{Combination, Error, Model, Panel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Squared one-step errors on unseen frames, summed over agents and log-ratios.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Forecast {
     /// The first frame forecast.
     pub from: usize,
+    /// One past the last frame forecast; 0 stands for the end of the panel.
+    #[serde(default)]
+    pub end: usize,
     /// Number of frames forecast.
     pub steps: usize,
     /// Summed squared error of the model.
@@ -31,6 +35,7 @@ impl Forecast {
     /// Adds the forecasts of a later stretch.
     pub fn add(&mut self, later: &Forecast) {
         self.steps += later.steps;
+        self.end = self.end.max(later.end);
         self.error += later.error;
         self.persistence += later.persistence;
     }
@@ -123,8 +128,8 @@ pub fn forecast(panel: &Panel, from: usize, model: &Model) -> Result<Forecast, E
 
 /// Skill of a forecast of the last frames of a panel. `None` when nothing was forecast or nothing changed.
 pub fn skill(panel: &Panel, forecast: &Forecast) -> Option<Skill> {
-    let from = panel.steps().checked_sub(forecast.steps)?;
-    let own_past = own_past_error(panel, from)?;
+    let end = if forecast.end == 0 { panel.steps() } else { forecast.end };
+    let own_past = own_past_error(panel, end.checked_sub(forecast.steps)?..end)?;
     if forecast.steps == 0 || forecast.persistence <= 0.0 || own_past <= 0.0 {
         return None;
     }
@@ -135,9 +140,10 @@ pub fn skill(panel: &Panel, forecast: &Forecast) -> Option<Skill> {
     })
 }
 
-/// Summed squared error from frame `from` on, when each log-ratio of each agent is forecast by its own AR(1) with
+/// Summed squared error over these frames, when each log-ratio of each agent is forecast by its own AR(1) with
 /// intercept, fitted to the frames before.
-fn own_past_error(panel: &Panel, from: usize) -> Option<f64> {
+fn own_past_error(panel: &Panel, steps: Range<usize>) -> Option<f64> {
+    let from = steps.start;
     if from < 3 {
         return None;
     }
@@ -161,7 +167,7 @@ fn own_past_error(panel: &Panel, from: usize) -> Option<f64> {
         }
     }
     let mut error = 0.0;
-    for step in from..panel.steps() {
+    for step in steps {
         for cell in 0..width {
             let [square, product] = products[cell];
             let slope = if square > 0.0 { product / square } else { 0.0 };
@@ -424,7 +430,7 @@ mod tests {
         let cells: Vec<f64> =
             (0..20).flat_map(|step| [if step % 2 == 0 { 1.0 } else { -1.0 }, f64::from(step >= 10)]).collect();
         let panel = Panel::complete(Roster::numbered(2, 2).unwrap(), cells).unwrap();
-        let forecast = Forecast { from: 10, steps: 10, error: 5.0, persistence: 40.0 };
+        let forecast = Forecast { from: 10, end: 20, steps: 10, error: 5.0, persistence: 40.0 };
         let skill = skill(&panel, &forecast).unwrap();
         assert_eq!(skill.against_persistence, 0.875);
         assert!((skill.against_own_past - 0.5).abs() < 1e-12, "{skill:?}");

@@ -530,7 +530,7 @@ impl Gsl {
             };
             total(self.columns.par_chunks_mut(tasks * agents).enumerate().map(one).collect::<Vec<_>>())
         };
-        forecast.add(&Forecast { error, ..self.pending.counted });
+        forecast.add(&Forecast { error, end: self.window.seen, ..self.pending.counted });
         self.pending.clear();
         if !(early_error + error).is_finite() {
             return Err(self.diverged());
@@ -877,7 +877,7 @@ pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
     while let Some(step) = learner.advance_within(panel, split - overlap..panel.steps(), usize::MAX, 0)? {
         forecast.add(&step.forecast);
     }
-    Ok(forecast)
+    Ok(Forecast { end: panel.steps(), ..forecast })
 }
 
 /// Settings worth trying on this panel: windows up to a fifth of it, learning rates below the stability bound.
