@@ -6,8 +6,9 @@
 //! A resample is a pure function of its number, so callers run as many as they like, in any order, on any number of
 //! threads, and show their progress.
 
+use crate::learn::hearing::Crowd;
 use crate::learn::moments::Moments;
-use crate::learn::whitened::{self, Crowd, Estimate, Whitened};
+use crate::learn::whitened::{self, Estimate, Whitened};
 use crate::model::Skill;
 use crate::{Combination, Error, Model, Panel};
 use rand::{RngExt, SeedableRng};
@@ -225,10 +226,9 @@ impl<'a> Bootstrap<'a> {
         let border = |block: usize| 1 + block * transitions / count;
         let blocks: Vec<Moments> =
             (0..count).map(|block| Moments::of(panel, border(block)..border(block + 1))).collect();
-        let whole = Moments::of(panel, 1..panel.steps());
         let truth = crate::influence(model)?.truth;
         let params = Whitened { symbols: false, ..params.clone() };
-        Ok(Bootstrap { model, truth, crowd: Crowd::of(panel, &whole), params, blocks, seed })
+        Ok(Bootstrap { model, truth, crowd: Crowd::of(panel), params, blocks, seed })
     }
 
     /// The resample of this number.
@@ -345,7 +345,7 @@ impl<'a> Rotation<'a> {
 
     fn heard(&self, panel: &Panel) -> Result<Heard, Error> {
         let moments = Moments::of(panel, 1..panel.steps());
-        let estimate = whitened::estimate(&moments, &Crowd::of(panel, &moments), &self.params, None)?;
+        let estimate = whitened::estimate(&moments, &Crowd::of(panel), &self.params, None)?;
         let forecast = whitened::held_out(panel, &self.params).ok();
         Ok(Heard {
             agents: heard_by_others(&estimate.combination),

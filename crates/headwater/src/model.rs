@@ -9,7 +9,6 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 /// Mean log-likelihood ratios L̄, N × H: `L̄[k, j] = D_k(θ*‖θ_j) − D_k(θ*‖θ_0)`.
 ///
@@ -180,6 +179,19 @@ pub struct Column {
     pub status: Status,
     /// Numerical rank of its residual covariance.
     pub rank: usize,
+    /// Condition number of what its weights were solved from; large when its speakers are nearly collinear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<f64>,
+    /// Typical (root mean square) standard error of one of its weights before any constraint; zero when certified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight_error: Option<f64>,
+}
+
+impl Column {
+    /// A column known up to statistical error.
+    pub fn statistical(agent: &str, rank: usize) -> Self {
+        Column { agent: agent.to_owned(), status: Status::Statistical, rank, condition: None, weight_error: None }
+    }
 }
 
 /// Squared one-step forecast errors on steps the learner had not seen.
@@ -274,7 +286,7 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
     if steps < 3 {
         return Err(Error::NotReady { seen: steps, needed: 3 });
     }
-    let columns = combination.dense().map_or_else(|| Cow::Owned(combination.to_columns()), Cow::Borrowed);
+    let Some(columns) = combination.dense() else { return sparse_innovation(panel, combination, adaptation) };
     let keep = 1.0 - adaptation;
     let size = ratios * ratios;
     let mut cells = vec![0.0; agents * size];
@@ -328,6 +340,46 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
             }
         }
     });
+    Innovation::from_cells(cells, agents, ratios)
+}
+
+/// The same frame by frame, for networks of which most edges are absent.
+fn sparse_innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> Result<Innovation, Error> {
+    let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
+    let (keep, size, width) = (1.0 - adaptation, ratios * ratios, agents * ratios);
+    let count = (steps - 1) as f64;
+    let mut heard = vec![0.0; agents];
+    let mut residuals = vec![0.0; width];
+    let mut shift = Vec::new();
+    let mut sums = vec![0.0; width];
+    let mut cells = vec![0.0; agents * size];
+    for step in 1..steps {
+        let (before, now) =
+            (&panel.cells()[(step - 1) * width..step * width], &panel.cells()[step * width..(step + 1) * width]);
+        for ratio in 0..ratios {
+            let line = ratio * agents..(ratio + 1) * agents;
+            combination.hear_into(&before[line.clone()], &mut heard);
+            let out = residuals[line.clone()].iter_mut().zip(&now[line]).zip(&heard);
+            out.for_each(|((residual, now), heard)| *residual = now - keep * heard);
+        }
+        // Shifting by the first residual keeps the sums of squares small beside a large mean.
+        if shift.is_empty() {
+            shift.clone_from(&residuals);
+        }
+        residuals.iter_mut().zip(&shift).for_each(|(residual, shift)| *residual -= shift);
+        sums.iter_mut().zip(&residuals).for_each(|(sum, residual)| *sum += residual);
+        for (agent, cells) in cells.chunks_exact_mut(size).enumerate() {
+            for (cell, out) in cells.iter_mut().enumerate() {
+                *out += residuals[cell / ratios * agents + agent] * residuals[cell % ratios * agents + agent];
+            }
+        }
+    }
+    for (agent, cells) in cells.chunks_exact_mut(size).enumerate() {
+        for (cell, out) in cells.iter_mut().enumerate() {
+            let product = sums[cell / ratios * agents + agent] * sums[cell % ratios * agents + agent] / count;
+            *out = (*out - product) / (count - 1.0) / (adaptation * adaptation);
+        }
+    }
     Innovation::from_cells(cells, agents, ratios)
 }
 
@@ -401,6 +453,9 @@ mod tests {
         let panel = Panel::complete(roster, series.to_vec()).unwrap();
         let identity = Combination::from_columns(vec![1.0, 0.0, 0.0, 1.0], 2).unwrap();
         let met = innovation(&panel, &identity, 0.5).unwrap();
+        let sparse = innovation(&panel, &identity.to_sparse(), 0.5).unwrap();
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-8 * a.abs();
+        assert!(met.cells().iter().zip(sparse.cells()).all(close));
         let residuals = [[3.0, 6.0, 2.0], [2.0, 5.0, 3.0]];
         for (agent, residuals) in residuals.iter().enumerate() {
             let mean = residuals.iter().sum::<f64>() / 3.0;

@@ -14,7 +14,7 @@
 use crate::combination::dot;
 use crate::confidence::{self, Forecast};
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Method, Skill, Status};
+use crate::model::{self, Column, Diagnostics, Method, Skill};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
@@ -649,8 +649,7 @@ impl Gsl {
         let combination = if self.support.is_some() { dense.to_sparse() } else { dense };
         let sums = combination.column_sums();
         let spread = sums.iter().fold(f64::MIN, |a, b| a.max(*b)) - sums.iter().fold(f64::MAX, |a, b| a.min(*b));
-        let statistical =
-            |agent: &String| Column { agent: agent.clone(), status: Status::Statistical, rank: self.roster.ratios() };
+        let statistical = |agent: &String| Column::statistical(agent, self.roster.ratios());
         let columns = self.roster.agents().iter().map(statistical).collect();
         Ok(Model {
             truth: Some(model::settled(&recent, self.params.adaptation)),

@@ -129,9 +129,18 @@ impl Moments {
     /// Adds the transitions into these steps. Cost: 3D² operations a step, as matrix products.
     pub fn push(&mut self, panel: &Panel, steps: Range<usize>) {
         let first = steps.start.max(1);
-        for start in (first..steps.end).step_by(FRAMES_PER_BLOCK) {
-            let end = (start + FRAMES_PER_BLOCK).min(steps.end);
-            self.push_block(&panel.cells()[(start - 1) * self.size()..end * self.size()]);
+        if first < steps.end {
+            self.push_frames(&panel.cells()[(first - 1) * self.size()..steps.end * self.size()]);
+        }
+    }
+
+    /// Adds a run of frames in column order, one transition fewer than frames.
+    pub fn push_frames(&mut self, frames: &[f64]) {
+        let size = self.size();
+        let count = (frames.len() / size).saturating_sub(1);
+        for start in (0..count).step_by(FRAMES_PER_BLOCK) {
+            let end = (start + FRAMES_PER_BLOCK).min(count);
+            self.push_block(&frames[start * size..(end + 1) * size]);
         }
     }
 

@@ -37,7 +37,7 @@ const DIGITS: f64 = 20.0;
 
 /// Centred transitions shared by all listeners: x by speaker, ratio and step.
 pub(crate) struct Transitions {
-    /// N × (T−1)H, frame by frame.
+    /// (T−1)H × N, frame by frame; an agent's series is one column.
     pub(crate) x: Mat<f64>,
     /// The same for y.
     pub(crate) y: Mat<f64>,
@@ -51,6 +51,8 @@ pub(crate) struct Transitions {
 pub(crate) struct Split {
     /// The column times 1−δ, by position in the list of regressors.
     pub(crate) weights: Vec<f64>,
+    /// Of the design within symbols, by its pivots.
+    pub(crate) condition: f64,
     /// Symbol at each transition.
     pub(crate) symbols: Vec<usize>,
     /// Mean residual of each symbol: δℓ_s, one per ratio, relative to centred data.
@@ -81,18 +83,16 @@ struct Problem<'a> {
 
 impl Transitions {
     fn steps(&self) -> usize {
-        self.x.ncols() / self.ratios
+        self.x.nrows() / self.ratios
     }
 
     /// y − xᵀb of one listener, step by step, H numbers each.
     pub(crate) fn residuals(&self, listener: usize, regressors: &[usize], weights: &[f64]) -> Vec<f64> {
-        (0..self.x.ncols())
-            .map(|column| {
-                let heard: f64 =
-                    regressors.iter().zip(weights).map(|(&speaker, weight)| self.x[(speaker, column)] * weight).sum();
-                self.y[(listener, column)] - heard
-            })
-            .collect()
+        let mut out = self.y.col_as_slice(listener).to_vec();
+        for (&speaker, weight) in regressors.iter().zip(weights) {
+            out.iter_mut().zip(self.x.col_as_slice(speaker)).for_each(|(out, x)| *out -= x * weight);
+        }
+        out
     }
 }
 
@@ -144,13 +144,17 @@ pub(crate) fn split(
 impl<'a> Problem<'a> {
     fn new(data: &'a Transitions, listener: usize, regressors: &'a [usize], mix: &Mat<f64>, sum: f64) -> Self {
         let ratios = data.ratios;
-        let mixed = |source: &Mat<f64>, row: usize, column: usize| -> f64 {
-            let (step, to) = (column / ratios, column % ratios);
-            (0..ratios).map(|from| source[(row, step * ratios + from)] * mix[(from, to)]).sum()
+        let mixed = |series: &[f64], row: usize| -> f64 {
+            let (step, to) = (row / ratios, row % ratios);
+            (0..ratios).map(|from| series[step * ratios + from] * mix[(from, to)]).sum()
         };
-        let columns = data.x.ncols();
-        let x = Mat::from_fn(regressors.len(), columns, |row, column| mixed(&data.x, regressors[row], column));
-        let y: Vec<f64> = (0..columns).map(|column| mixed(&data.y, listener, column)).collect();
+        let columns = data.x.nrows();
+        let mut x = Mat::zeros(regressors.len(), columns);
+        for (row, &speaker) in regressors.iter().enumerate() {
+            let series = data.x.col_as_slice(speaker);
+            (0..columns).for_each(|column| x[(row, column)] = mixed(series, column));
+        }
+        let y: Vec<f64> = (0..columns).map(|column| mixed(data.y.col_as_slice(listener), column)).collect();
         let gram = &x * x.transpose();
         let linear = times(&x, &y);
         Problem { data, listener, regressors, x, y, gram, linear, sum }
@@ -276,7 +280,7 @@ impl<'a> Problem<'a> {
         if rows < size + count * ratios {
             return None;
         }
-        let raw_y: Vec<f64> = (0..rows).map(|column| data.y[(self.listener, column)]).collect();
+        let raw_y: Vec<f64> = (0..rows).map(|column| data.y[(column, self.listener)]).collect();
         let y_centres = centres(&raw_y, &symbols, count, ratios);
         let mut x_means = Mat::<f64>::zeros(size, count * ratios);
         let mut members = vec![0usize; count];
@@ -284,7 +288,7 @@ impl<'a> Problem<'a> {
             members[symbol] += 1;
             for ratio in 0..ratios {
                 for (row, &speaker) in self.regressors.iter().enumerate() {
-                    x_means[(row, symbol * ratios + ratio)] += data.x[(speaker, step * ratios + ratio)];
+                    x_means[(row, symbol * ratios + ratio)] += data.x[(step * ratios + ratio, speaker)];
                 }
             }
         }
@@ -293,14 +297,15 @@ impl<'a> Problem<'a> {
         };
         let design = Mat::from_fn(rows, size, |column, row| {
             let symbol = symbols[column / ratios];
-            data.x[(self.regressors[row], column)] - mean(row, symbol, column % ratios)
+            data.x[(column, self.regressors[row])] - mean(row, symbol, column % ratios)
         });
         let target = Mat::from_fn(rows, 1, |column, _| {
             let symbol = symbols[column / ratios];
             raw_y[column] - y_centres[symbol].as_ref().map_or(0.0, |centre| centre[column % ratios])
         });
         let qr = design.col_piv_qr();
-        let full_rank = pivots(&qr, size);
+        let condition = pivots(&qr, size);
+        let full_rank = condition < 1.0 / FULL_RANK;
         let solution = qr.solve_lstsq(&target);
         let weights: Vec<f64> = (0..size).map(|row| solution[(row, 0)]).collect();
         if weights.iter().any(|weight| !weight.is_finite()) {
@@ -334,14 +339,15 @@ impl<'a> Problem<'a> {
         } else {
             None
         };
-        Some(Split { weights, symbols, centres, certified, single, separation, constrained })
+        Some(Split { weights, condition, symbols, centres, certified, single, separation, constrained })
     }
 }
 
-fn pivots(qr: &ColPivQr<f64>, size: usize) -> bool {
+/// Ratio of the largest to the smallest pivot.
+fn pivots(qr: &ColPivQr<f64>, size: usize) -> f64 {
     let r = qr.thin_R();
-    let first = r[(0, 0)].abs();
-    first > 0.0 && (0..size.min(r.nrows())).all(|index| r[(index, index)].abs() > FULL_RANK * first)
+    let least = (0..size.min(r.nrows())).map(|index| r[(index, index)].abs()).fold(f64::INFINITY, f64::min);
+    if least > 0.0 { r[(0, 0)].abs() / least } else { f64::INFINITY }
 }
 
 fn times(matrix: &Mat<f64>, vector: &[f64]) -> Vec<f64> {

@@ -1,0 +1,314 @@
+//! The regression of one listener on what it heard, its hypotheses weighted by how quiet they are.
+//!
+//! In: an [`Ear`]. Out: a [`Fit`], free or on the simplex, and its [`Standing`]: whether contrasts free of noise determine
+//! it. Everything comes from second moments; no pass over the frames.
+//!
+//! Legend: S, C the moments; W = Σ⁻¹ the weights of the listener's hypotheses; `G = Σ W[h,g]S[h,g]`, c likewise;
+//! b = G⁻¹c estimates (1−δ) times its column.
+
+use super::hearing::{Ear, Hearing};
+use super::simplex;
+use super::whitened::Whitened;
+use crate::model::Status;
+use faer::{Mat, MatRef, Side};
+use rayon::prelude::*;
+
+/// δ̂ is clipped to this.
+pub(crate) const ADAPTATION: std::ops::RangeInclusive<f64> = 1e-4..=0.99;
+
+/// Ridge of the first round, which weighs all hypotheses alike, relative to the mean diagonal.
+const FIRST_RIDGE: f64 = 1e-6;
+
+/// Rounds of reweighting during the constrained refit.
+const REFITS: usize = 3;
+
+/// Smallest eigenvalue of a residual covariance that counts, relative to its largest.
+const QUIET: f64 = 1e-10;
+
+/// The same relative to the variance that was explained: rounding of the moments.
+const ROUNDING: f64 = 1e-15;
+
+/// Eigenvalues of a residual covariance above this share of the largest make its rank.
+const RANK: f64 = 1e-8;
+
+/// Noise-free information this ill conditioned identifies nothing.
+const IDENTIFIED: f64 = 1e-11;
+
+/// Ratio of the largest to the smallest weight of hypotheses in the search for symbols.
+const MIX: f64 = 1e8;
+
+/// What the first stage knows of one listener.
+#[derive(Debug, Clone)]
+pub(crate) struct Fit {
+    /// (1−δ) times the column, by position in the regressors.
+    pub(crate) weights: Vec<f64>,
+    /// Residual covariance, H × H.
+    pub(crate) covariance: Mat<f64>,
+    /// 1ᵀb and its precision 1/(1ᵀG⁻¹1).
+    pub(crate) vote: (f64, f64),
+}
+
+/// The free fits of all listeners.
+pub(crate) fn fits(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
+    match hearing.shared() {
+        Some(_) if hearing.listeners.is_empty() => Vec::new(),
+        Some(_) => single_ratio(hearing, params),
+        None => hearing.each(|_, ear| reweighted(ear, params)),
+    }
+}
+
+/// G_k and c_k for given weights of the hypotheses.
+pub(crate) fn normal(ear: &Ear<'_>, weights: &Mat<f64>) -> (Mat<f64>, Vec<f64>) {
+    let Ear { moments, listener, regressors } = ear;
+    let (agents, ratios, size) = (moments.agents(), moments.ratios(), regressors.len());
+    let mut gram = Mat::<f64>::zeros(size, size);
+    let mut linear = vec![0.0; size];
+    for g in 0..ratios {
+        for (position, &speaker) in regressors.iter().enumerate() {
+            let column = moments.xx_column(g * agents + speaker);
+            let out = gram.col_as_slice_mut(position);
+            for h in 0..ratios {
+                let (weight, block) = (weights[(h, g)], &column[h * agents..(h + 1) * agents]);
+                for (out, &row) in out.iter_mut().zip(regressors.iter()) {
+                    *out += weight * block[row];
+                }
+            }
+        }
+        let column = moments.xy_column(g * agents + listener);
+        for h in 0..ratios {
+            let (weight, block) = (weights[(h, g)], &column[h * agents..(h + 1) * agents]);
+            linear.iter_mut().zip(regressors.iter()).for_each(|(out, &row)| *out += weight * block[row]);
+        }
+    }
+    (gram, linear)
+}
+
+/// Residual covariance of a listener, from the moments.
+fn covariance(ear: &Ear<'_>, weights: &[f64]) -> Mat<f64> {
+    let Ear { moments, listener, regressors } = ear;
+    let (agents, ratios) = (moments.agents(), moments.ratios());
+    // For each pair of ratios: S b, then bᵀS b; and bᵀC.
+    let heard: Vec<Vec<f64>> = (0..ratios)
+        .map(|g| {
+            let mut sums = vec![0.0; ratios * agents];
+            for (&speaker, weight) in regressors.iter().zip(weights).filter(|(_, weight)| **weight != 0.0) {
+                let column = moments.xx_column(g * agents + speaker);
+                sums.iter_mut().zip(column).for_each(|(sum, value)| *sum += weight * value);
+            }
+            sums
+        })
+        .collect();
+    let along = |values: &[f64], h: usize| -> f64 {
+        regressors.iter().zip(weights).map(|(&speaker, weight)| weight * values[h * agents + speaker]).sum()
+    };
+    let crossed = |h: usize, g: usize| along(moments.xy_column(g * agents + listener), h);
+    Mat::from_fn(ratios, ratios, |h, g| {
+        let squares = along(&heard[g], h).midpoint(along(&heard[h], g));
+        (moments.yy(*listener)[h * ratios + g] - crossed(h, g) - crossed(g, h) + squares) / moments.weight()
+    })
+}
+
+/// Σ⁻¹ with the eigenvalues of Σ floored.
+pub(crate) fn inverse(ear: &Ear<'_>, covariance: &Mat<f64>) -> Mat<f64> {
+    let Ear { moments, listener, .. } = ear;
+    let ratios = moments.ratios();
+    let explained: f64 = (0..ratios).map(|h| moments.yy(*listener)[h * ratios + h]).sum::<f64>() / moments.weight();
+    powered(covariance, |value, largest| 1.0 / value.max(QUIET * largest).max(ROUNDING * explained))
+}
+
+/// Σ^{−1/2} with its condition capped, scaled so that the quietest contrast has weight one.
+pub(crate) fn mixing(covariance: &Mat<f64>) -> Mat<f64> {
+    powered(covariance, |value, largest| 1.0 / (value / largest).max(1.0 / MIX).sqrt())
+}
+
+/// A function of a symmetric matrix: of each eigenvalue and the largest one.
+pub(crate) fn powered(matrix: &Mat<f64>, function: impl Fn(f64, f64) -> f64) -> Mat<f64> {
+    let size = matrix.nrows();
+    let Some((values, vectors)) = eigen(matrix) else { return Mat::identity(size, size) };
+    let largest = values[size - 1].max(f64::MIN_POSITIVE);
+    let scaled = Mat::from_fn(size, size, |row, column| vectors[(row, column)] * function(values[column], largest));
+    scaled * vectors.transpose()
+}
+
+/// Eigenvalues, ascending, and eigenvectors of a symmetric matrix.
+pub(crate) fn eigen(matrix: &Mat<f64>) -> Option<(Vec<f64>, Mat<f64>)> {
+    let found = matrix.self_adjoint_eigen(Side::Lower).ok()?;
+    let values = found.S().column_vector();
+    Some(((0..matrix.nrows()).map(|index| values[index]).collect(), found.U().to_owned()))
+}
+
+/// Adds a ridge relative to the mean diagonal.
+pub(crate) fn lift(gram: &mut Mat<f64>, ridge: f64) {
+    let size = gram.nrows();
+    let mean = (0..size).map(|index| gram[(index, index)]).sum::<f64>() / size as f64;
+    (0..size).for_each(|index| gram[(index, index)] += ridge * mean);
+}
+
+/// H = 1: all G_k are multiples of one matrix, so one factorisation serves every listener.
+fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
+    let first = hearing.ear(0);
+    let (moments, regressors) = (&first.moments, &first.regressors);
+    let (mut gram, _) = normal(&first, &Mat::identity(1, 1));
+    lift(&mut gram, params.ridge.max(1e-14));
+    let (size, listeners) = (regressors.len(), &hearing.listeners);
+    let factored = simplex::factor(&gram);
+    let targets = Mat::from_fn(size, listeners.len(), |row, column| moments.xy(regressors[row], listeners[column]));
+    let solved = factored.as_ref().map(|llt| faer::prelude::Solve::solve(llt, &targets));
+    let products = solved.as_ref().map(|solved| &gram * solved);
+    let precision = factored.as_ref().map_or(0.0, |llt| simplex::solve(llt, &vec![1.0; size]).iter().sum::<f64>());
+    (listeners.par_iter().enumerate())
+        .map(|(position, &listener)| {
+            let weights: Vec<f64> = match &solved {
+                Some(solved) => solved.col_as_slice(position).to_vec(),
+                None => vec![0.0; size],
+            };
+            // yᵀy − 2bᵀc + bᵀGb, the last from one product for all listeners.
+            let crossed = |values: &[f64]| weights.iter().zip(values).map(|(a, b)| a * b).sum::<f64>();
+            let (target, product) =
+                (targets.col_as_slice(position), products.as_ref().map(|p| p.col_as_slice(position)));
+            let squares = product.map_or(0.0, crossed);
+            let left = (moments.yy(listener)[0] - 2.0 * crossed(target) + squares) / moments.weight();
+            let residual = Mat::from_fn(1, 1, |_, _| left);
+            let noise = left.max(f64::MIN_POSITIVE);
+            Fit { vote: (weights.iter().sum(), 1.0 / (noise * precision)), weights, covariance: residual }
+        })
+        .collect()
+}
+
+/// Feasible generalised least squares of one listener.
+fn reweighted(ear: &Ear<'_>, params: &Whitened) -> Fit {
+    let (ratios, size) = (ear.moments.ratios(), ear.regressors.len());
+    let mut weights_of = Mat::<f64>::identity(ratios, ratios);
+    let nothing = vec![0.0; size];
+    let covariance_of = covariance(ear, &nothing);
+    let mut fit = Fit { weights: nothing, covariance: covariance_of, vote: (0.0, 0.0) };
+    for round in 0..params.rounds {
+        let (mut gram, linear) = normal(ear, &weights_of);
+        lift(&mut gram, if round == 0 { FIRST_RIDGE.max(params.ridge) } else { params.ridge });
+        let Some(llt) = simplex::factor(&gram) else { break };
+        let weights = simplex::solve(&llt, &linear);
+        let ones: f64 = simplex::solve(&llt, &vec![1.0; size]).iter().sum();
+        let moved = weights.iter().zip(&fit.weights).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
+        let covariance = covariance(ear, &weights);
+        weights_of = inverse(ear, &covariance);
+        fit = Fit { vote: (weights.iter().sum(), 1.0 / ones), weights, covariance };
+        if moved < 1e-13 {
+            break;
+        }
+    }
+    fit
+}
+
+/// The fit under b ≥ 0, 1ᵀb = sum, reweighted a few times. `None` when it cannot be had.
+pub(crate) fn constrained(ear: &Ear<'_>, fit: &Fit, sum: f64, params: &Whitened) -> Option<Fit> {
+    let mut fit = fit.clone();
+    let refits = if ear.moments.ratios() == 1 { 1 } else { REFITS };
+    for _ in 0..refits {
+        let weights_of = inverse(ear, &fit.covariance);
+        let (mut gram, linear) = normal(ear, &weights_of);
+        lift(&mut gram, params.ridge.max(1e-14));
+        let weights = simplex::on_simplex(&gram, &linear, sum, &fit.weights)?;
+        let covariance = covariance(ear, &weights);
+        fit = Fit { weights, covariance, ..fit };
+    }
+    Some(fit)
+}
+
+/// 1 minus the weighted median of the column sums.
+pub(crate) fn voted(fits: &[Fit]) -> f64 {
+    let mut votes: Vec<(f64, f64)> =
+        fits.iter().map(|fit| fit.vote).filter(|(sum, weight)| sum.is_finite() && *weight > 0.0).collect();
+    votes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = votes.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut passed = 0.0;
+    for (sum, weight) in &votes {
+        passed += weight;
+        if passed >= half {
+            return (1.0 - sum).clamp(*ADAPTATION.start(), *ADAPTATION.end());
+        }
+    }
+    *ADAPTATION.start()
+}
+
+pub(crate) fn spread(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    values.clone().fold(f64::MIN, f64::max) - values.fold(f64::MAX, f64::min)
+}
+
+/// What the noise-free contrasts of one listener say.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    pub(crate) status: Status,
+    /// Rank of the residual covariance.
+    pub(crate) rank: usize,
+    /// Positions of the regressors that the noise-free contrasts do not tell apart.
+    pub(crate) confounded: Vec<usize>,
+}
+
+/// Scaled to unit diagonal, so that agents of different vigour compare.
+fn unit_diagonal(gram: &Mat<f64>) -> Mat<f64> {
+    let size = gram.nrows();
+    let scale: Vec<f64> = (0..size).map(|index| gram[(index, index)].max(f64::MIN_POSITIVE).sqrt()).collect();
+    Mat::from_fn(size, size, |row, column| gram[(row, column)] / (scale[row] * scale[column]))
+}
+
+/// Steps of an iteration for an extreme eigenvalue; an order of magnitude is what is wanted.
+const ITERATIONS: usize = 8;
+
+/// By repeated application of a map: the factor by which it stretches in the end.
+fn stretch(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> f64 {
+    let norm = |v: &[f64]| v.iter().map(|value| value * value).sum::<f64>().sqrt();
+    let mut v: Vec<f64> = (0..size).map(|index| 1.0 + (index as f64 * 0.618).fract()).collect();
+    let mut factor = 0.0;
+    for _ in 0..ITERATIONS {
+        let length = norm(&v);
+        v.iter_mut().for_each(|value| *value /= length);
+        v = map(&v);
+        factor = norm(&v);
+    }
+    factor
+}
+
+/// By inverse iteration; `None` when the matrix is not definite.
+fn smallest_eigenvalue(matrix: &Mat<f64>) -> Option<f64> {
+    let llt = matrix.llt(Side::Lower).ok()?;
+    Some(1.0 / stretch(matrix.nrows(), |v| simplex::solve(&llt, v)))
+}
+
+/// Condition number of an information matrix scaled to unit diagonal; `None` when it is singular.
+pub(crate) fn condition(gram: &Mat<f64>) -> Option<f64> {
+    let scaled = unit_diagonal(gram);
+    let product = |v: &[f64]| {
+        let out = &scaled * MatRef::from_column_major_slice(v, v.len(), 1);
+        (0..v.len()).map(|row| out[(row, 0)]).collect()
+    };
+    let largest = stretch(scaled.nrows(), product);
+    smallest_eigenvalue(&scaled).map(|smallest| largest / smallest).filter(|condition| condition.is_finite())
+}
+
+/// Up to this many regressors it is worked out who is confounded with whom.
+const NAMED: usize = 300;
+
+/// Whether noise-free contrasts determine the column.
+pub(crate) fn standing(ear: &Ear<'_>, fit: &Fit) -> Standing {
+    let ratios = ear.moments.ratios();
+    let statistical = |rank| Standing { status: Status::Statistical, rank, confounded: Vec::new() };
+    let Some((values, vectors)) = eigen(&fit.covariance) else { return statistical(ratios) };
+    let rank = values.iter().filter(|value| **value > RANK * values[ratios - 1]).count();
+    if rank == ratios {
+        return statistical(rank);
+    }
+    let quiet = vectors.subcols(0, ratios - rank);
+    let (gram, _) = normal(ear, &(quiet * quiet.transpose()));
+    let size = ear.regressors.len();
+    let scaled = unit_diagonal(&gram);
+    if smallest_eigenvalue(&scaled).is_some_and(|smallest| smallest > IDENTIFIED * size as f64) {
+        return Standing { status: Status::Identified, rank, confounded: Vec::new() };
+    }
+    let mut standing = statistical(rank);
+    if let Some((_, vectors)) = (size <= NAMED).then(|| eigen(&scaled)).flatten() {
+        let component = |row: usize| vectors[(row, 0)].abs();
+        let largest = (0..size).map(component).fold(0.0, f64::max);
+        standing.confounded = (0..size).filter(|&row| component(row) > 0.3 * largest).collect();
+    }
+    standing
+}

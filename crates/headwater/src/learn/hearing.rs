@@ -1,0 +1,248 @@
+//! Who could have heard whom, and the moments of it.
+//!
+//! In: a panel and perhaps a support. Out: a [`Crowd`] of agents that can be told apart, and for each listener an [`Ear`]:
+//! its own second moments and those of the speakers it may hear. Without a support all ears share the moments of the
+//! whole; with one, each has its own small ones, so that memory and work grow with the edges and not with N².
+
+use super::moments::Moments;
+use crate::Panel;
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// A series that moves by less than this, relative to the largest belief, does not move.
+const STILL: f64 = 1e-12;
+
+/// Which agents can be told apart.
+#[derive(Debug, Clone)]
+pub(crate) struct Crowd {
+    /// Speakers that enter as regressors: neither constant nor the copy of an earlier one.
+    pub(crate) regressors: Vec<usize>,
+    pub(crate) constant: Vec<bool>,
+    /// For each agent the first one with the same series.
+    original: Vec<usize>,
+    /// For each original all that say the same, itself included.
+    pub(crate) copies: Vec<Vec<usize>>,
+}
+
+impl Crowd {
+    pub(crate) fn of(panel: &Panel) -> Self {
+        let (agents, ratios) = (panel.agents(), panel.ratios());
+        let largest = panel.cells().iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        // The last frame is nobody's past: an agent that moves only there is no regressor.
+        let past = panel.cells().len() - agents * ratios;
+        let lines = || panel.cells()[..past].chunks_exact(agents).zip((0..ratios).cycle());
+        let first = &panel.cells()[..agents * ratios];
+        let count = (past / (agents * ratios)).max(1) as f64;
+        let mut means = vec![0.0; agents * ratios];
+        for (line, ratio) in lines() {
+            for (agent, value) in line.iter().enumerate() {
+                means[ratio * agents + agent] += (value - first[ratio * agents + agent]) / count;
+            }
+        }
+        let mut squares = vec![0.0; agents * ratios];
+        for (line, ratio) in lines() {
+            for (agent, value) in line.iter().enumerate() {
+                let cell = ratio * agents + agent;
+                squares[cell] += (value - first[cell] - means[cell]).powi(2);
+            }
+        }
+        let still = (STILL * largest).powi(2) * count;
+        let moves = |agent: usize| (0..ratios).any(|ratio| squares[ratio * agents + agent] > still);
+        let constant: Vec<bool> = (0..agents).map(|agent| !moves(agent)).collect();
+        let same = |a: usize, b: usize| {
+            panel.cells().chunks_exact(agents).all(|line| (line[a] - line[b]).abs() <= STILL * largest)
+        };
+        // Equal variances lie side by side: most pairs are told apart without a look at their series.
+        let mut order: Vec<usize> = (0..agents).filter(|&agent| !constant[agent]).collect();
+        order.sort_by(|&a, &b| squares[a].total_cmp(&squares[b]).then(a.cmp(&b)));
+        let mut original: Vec<usize> = (0..agents).collect();
+        for (position, &agent) in order.iter().enumerate() {
+            let near = order[position + 1..]
+                .iter()
+                .take_while(|&&other| squares[other] - squares[agent] <= 1e-6 * squares[other].max(still));
+            for &other in near {
+                let (a, b) = (original[agent], original[other]);
+                if a != b && same(agent, other) {
+                    let (keep, drop) = (a.min(b), a.max(b));
+                    original.iter_mut().filter(|original| **original == drop).for_each(|original| *original = keep);
+                }
+            }
+        }
+        let regressors = (0..agents).filter(|&agent| !constant[agent] && original[agent] == agent).collect();
+        let mut copies = vec![Vec::new(); agents];
+        original.iter().enumerate().for_each(|(agent, &original)| copies[original].push(agent));
+        Crowd { regressors, constant, original, copies }
+    }
+
+    /// The regressors among the speakers a listener may hear, itself included; a copy counts as its original.
+    fn within(&self, speakers: &[usize], listener: usize) -> Vec<usize> {
+        let mut heard: Vec<usize> = speakers.iter().chain([&listener]).map(|&speaker| self.original[speaker]).collect();
+        heard.sort_unstable();
+        heard.dedup();
+        heard.retain(|&speaker| !self.constant[speaker]);
+        heard
+    }
+
+    /// Only the summed weight of identical agents is known; it is shared out evenly.
+    pub(crate) fn share(&self, speaker: usize, weight: f64) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let copies = &self.copies[speaker];
+        copies.iter().map(move |&agent| (agent, weight / copies.len() as f64))
+    }
+
+    pub(crate) fn warnings(&self, panel: &Panel) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let constant: Vec<usize> = (0..self.constant.len()).filter(|&agent| self.constant[agent]).collect();
+        if !constant.is_empty() {
+            warnings.push(format!(
+                "these agents never change their mind, so nobody can be seen listening to them nor they to anybody: {}",
+                panel.roster().list(&constant)
+            ));
+        }
+        for &speaker in self.regressors.iter().filter(|&&speaker| self.copies[speaker].len() > 1) {
+            warnings.push(format!(
+                "these agents say the same at every step, so only their summed weight is known: {}",
+                panel.roster().list(&self.copies[speaker])
+            ));
+        }
+        warnings
+    }
+}
+
+/// The moments of one listener and of the speakers it may hear.
+#[derive(Debug)]
+pub(crate) struct Ear<'a> {
+    pub(crate) moments: Cow<'a, Moments>,
+    /// Where the listener is in these moments.
+    pub(crate) listener: usize,
+    /// Where its speakers are.
+    pub(crate) regressors: Cow<'a, [usize]>,
+}
+
+/// Where moments come from.
+#[derive(Debug)]
+enum Source<'a> {
+    Whole(Cow<'a, Moments>),
+    /// Agent by agent and ratio by ratio, T numbers each: small moments are gathered when needed.
+    Series(Vec<f64>),
+}
+
+/// Some listeners, what each may hear, and the moments of that.
+#[derive(Debug)]
+pub(crate) struct Hearing<'a> {
+    pub(crate) listeners: Vec<usize>,
+    crowd: &'a Crowd,
+    /// By position; empty when all may hear everyone.
+    heard: Vec<Vec<usize>>,
+    source: Source<'a>,
+    ratios: usize,
+}
+
+impl<'a> Hearing<'a> {
+    /// Of all agents that ever move, by their whole panel.
+    pub(crate) fn of(panel: &Panel, crowd: &'a Crowd, support: Option<&[Vec<usize>]>) -> Self {
+        let source = match support {
+            None => Source::Whole(Cow::Owned(Moments::of(panel, 1..panel.steps()))),
+            Some(_) => Source::Series(series(panel)),
+        };
+        let listeners = (0..panel.agents()).filter(|&agent| !crowd.constant[agent]).collect();
+        Hearing::new(listeners, crowd, support, source, panel.ratios())
+    }
+
+    /// Of some listeners, by moments at hand.
+    pub(crate) fn by(
+        moments: &'a Moments,
+        crowd: &'a Crowd,
+        support: Option<&[Vec<usize>]>,
+        mut listeners: Vec<usize>,
+    ) -> Self {
+        listeners.retain(|&agent| !crowd.constant[agent]);
+        Hearing::new(listeners, crowd, support, Source::Whole(Cow::Borrowed(moments)), moments.ratios())
+    }
+
+    fn new(
+        listeners: Vec<usize>,
+        crowd: &'a Crowd,
+        support: Option<&[Vec<usize>]>,
+        source: Source<'a>,
+        ratios: usize,
+    ) -> Self {
+        let within = |support: &[Vec<usize>]| {
+            listeners.iter().map(|&listener| crowd.within(&support[listener], listener)).collect()
+        };
+        Hearing { heard: support.map_or_else(Vec::new, within), listeners, crowd, source, ratios }
+    }
+
+    /// The speakers the listener at a position may hear.
+    pub(crate) fn regressors(&self, position: usize) -> &[usize] {
+        self.heard.get(position).unwrap_or(&self.crowd.regressors)
+    }
+
+    /// Whether others say exactly what this speaker says.
+    pub(crate) fn copied(&self, speaker: usize) -> bool {
+        self.crowd.copies[speaker].len() > 1
+    }
+
+    /// The moments all listeners share: one log-ratio, no support.
+    pub(crate) fn shared(&self) -> Option<&Moments> {
+        match &self.source {
+            Source::Whole(moments) if self.ratios == 1 && self.heard.is_empty() => Some(moments),
+            _ => None,
+        }
+    }
+
+    /// The ear of the listener at a position.
+    pub(crate) fn ear(&self, position: usize) -> Ear<'_> {
+        let (listener, regressors) = (self.listeners[position], self.regressors(position));
+        match &self.source {
+            Source::Whole(moments) => {
+                Ear { moments: Cow::Borrowed(moments), listener, regressors: Cow::Borrowed(regressors) }
+            }
+            Source::Series(series) => {
+                // A copy of an earlier agent is no regressor of its own, but still listens.
+                let mut members = regressors.to_vec();
+                if let Err(place) = members.binary_search(&listener) {
+                    members.insert(place, listener);
+                }
+                let place = |agent: &usize| members.binary_search(agent).unwrap_or_default();
+                let regressors = regressors.iter().map(place).collect();
+                let listener = place(&listener);
+                let moments = Cow::Owned(gathered(series, self.crowd.constant.len(), self.ratios, &members));
+                Ear { moments, listener, regressors: Cow::Owned(regressors) }
+            }
+        }
+    }
+
+    /// One value per listener from its ear, in parallel.
+    pub(crate) fn each<T: Send>(&self, task: impl Fn(usize, &Ear<'_>) -> T + Sync) -> Vec<T> {
+        (0..self.listeners.len()).into_par_iter().map(|position| task(position, &self.ear(position))).collect()
+    }
+}
+
+/// The panel agent by agent.
+fn series(panel: &Panel) -> Vec<f64> {
+    let (width, steps) = (panel.agents() * panel.ratios(), panel.steps());
+    let (agents, ratios, cells) = (panel.agents(), panel.ratios(), panel.cells());
+    let mut out = vec![0.0; width * steps];
+    out.par_chunks_exact_mut(steps).enumerate().for_each(|(line, series)| {
+        let (agent, ratio) = (line / ratios, line % ratios);
+        series.iter_mut().enumerate().for_each(|(step, out)| *out = cells[step * width + ratio * agents + agent]);
+    });
+    out
+}
+
+/// The moments of a few agents.
+fn gathered(series: &[f64], agents: usize, ratios: usize, members: &[usize]) -> Moments {
+    let steps = series.len() / (agents * ratios);
+    let width = members.len() * ratios;
+    let mut frames = vec![0.0; steps * width];
+    for (place, &agent) in members.iter().enumerate() {
+        for ratio in 0..ratios {
+            let line = &series[(agent * ratios + ratio) * steps..][..steps];
+            let cells = frames.iter_mut().skip(ratio * members.len() + place).step_by(width);
+            cells.zip(line).for_each(|(cell, value)| *cell = *value);
+        }
+    }
+    let mut moments = Moments::empty(members.len(), ratios);
+    moments.push_frames(&frames);
+    moments
+}
