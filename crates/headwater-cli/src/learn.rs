@@ -4,14 +4,16 @@ mod paper;
 
 use crate::failure::Failure;
 use crate::rank::judged;
-use crate::screen::{Format, Screen, count, csv, number, percent, short, table};
+use crate::screen::{Format, Screen, count, csv, number, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
 use headwater::confidence::{self, Verdict};
 use headwater::learn::gsl::Constraint;
+use headwater::learn::track::{Memory, Tracker, Tracking};
 use headwater::learn::whitened::{self, Whitened};
-use headwater::model::Status;
+use headwater::model::{Change, Status};
+use headwater::panel::Times;
 use headwater::{Model, Panel, influence};
-use headwater_files::{Draft, Grain, read_beliefs, read_edges, write_model};
+use headwater_files::{Draft, Grain, read_beliefs, read_edges, show_time, write_model};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -48,6 +50,15 @@ pub(crate) struct Learn {
     /// whitened: added to the regressors' variance, relative to it, when there are few steps [default: 0]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     ridge: Option<f64>,
+    /// whitened: follow a changing network; the past counts λ times less with every step, where it counts at all
+    #[arg(long, value_name = "λ", allow_negative_numbers = true, conflicts_with = "recent")]
+    forget: Option<f64>,
+    /// whitened: follow a changing network; only this many steps back count
+    #[arg(long, value_name = "STEPS")]
+    recent: Option<usize>,
+    /// whitened: follow a changing network, and print a JSON line at each change: time, kind, listeners
+    #[arg(long)]
+    follow: bool,
     /// gsl: M, steps in the running means [default: 50]
     #[arg(long, value_name = "M")]
     window: Option<usize>,
@@ -167,13 +178,32 @@ impl Learn {
         let mut warnings = Vec::new();
         let (mut model, settings, trace) = match self.method {
             MethodName::Gsl => {
+                let foreign = [
+                    (self.forget.is_some(), "--forget"),
+                    (self.recent.is_some(), "--recent"),
+                    (self.follow, "--follow"),
+                    (self.ridge.is_some(), "--ridge"),
+                ];
+                if let Some((_, option)) = foreign.iter().find(|(given, _)| *given) {
+                    return Err(Failure::usage(
+                        format!("{option} belongs to --method whitened"),
+                        "leave out --method gsl, or the option: gsl follows changes by itself, slowly",
+                    ));
+                }
                 let resumed = self.resume.as_deref().map(paper::read_checkpoint).transpose()?;
                 let params = self.paper_params(resumed.as_ref())?;
                 let panel = self.panel(screen, &mut warnings)?;
                 let learned = self.paper(&panel, &params, resumed, &mut warnings, screen)?;
                 (learned.model, learned.settings, learned.trace)
             }
-            MethodName::Whitened => (self.whitened(&mut warnings, screen)?, Map::new(), None),
+            MethodName::Whitened => {
+                let model = self.whitened(&mut warnings, screen)?;
+                let mut settings = Map::new();
+                if self.tracks() {
+                    settings.insert("changes".into(), model.track.changes.len().into());
+                }
+                (model, settings, None)
+            }
         };
         model.diagnostics.warnings.iter().for_each(|warning| screen.warn(warning));
         warnings.append(&mut model.diagnostics.warnings);
@@ -185,7 +215,7 @@ impl Learn {
         self.print(&model, settings, screen)
     }
 
-    fn whitened(&self, warnings: &mut Vec<String>, screen: &Screen) -> Result<Model, Failure> {
+    fn whitened(&self, warnings: &mut Vec<String>, screen: &mut Screen) -> Result<Model, Failure> {
         let foreign = [
             (self.window.is_some(), "--window"),
             (self.learning_rate.is_some(), "--learning-rate"),
@@ -214,6 +244,9 @@ impl Learn {
         params.check()?;
         let panel = self.panel(screen, warnings)?;
         params.support = self.support(&panel)?;
+        if self.tracks() {
+            return self.tracked(&panel, params, screen);
+        }
         let what = format!("learning {} from {}", count(panel.agents(), "agent"), count(panel.steps(), "step"));
         let alive = screen.alive(&what);
         let mut model = whitened::whitened(&panel, &params).map_err(Failure::about(&self.beliefs))?;
@@ -222,6 +255,61 @@ impl Learn {
         model.diagnostics.skill = forecast.and_then(|forecast| confidence::skill(&panel, &forecast));
         drop(alive);
         Ok(model)
+    }
+
+    /// Whether the network may change on the way.
+    fn tracks(&self) -> bool {
+        self.follow || self.forget.is_some() || self.recent.is_some()
+    }
+
+    /// Goes through the beliefs frame by frame, and says what changes as soon as it is noticed.
+    fn tracked(&self, panel: &Panel, params: Whitened, screen: &mut Screen) -> Result<Model, Failure> {
+        let memory = match (self.forget, self.recent) {
+            (Some(factor), _) => Memory::Forget(factor),
+            (None, Some(steps)) => Memory::Recent(steps),
+            (None, None) => Memory::All,
+        };
+        let params = Tracking { whitened: params, memory, window: None };
+        let mut tracker = Tracker::new(panel.roster().clone(), params)?;
+        let mut progress = screen.progress("following", panel.steps() as u64);
+        let width = panel.agents() * panel.ratios();
+        for (step, frame) in panel.cells().chunks_exact(width).enumerate() {
+            if let Some(change) = tracker.push(frame).map_err(Failure::about(&self.beliefs))? {
+                self.tell(&change, panel, screen)?;
+            }
+            progress.at(step as u64 + 1);
+        }
+        drop(progress);
+        while let Some(change) = tracker.rest() {
+            self.tell(&change, panel, screen)?;
+        }
+        let mut model = tracker.model().map_err(Failure::about(&self.beliefs))?;
+        let track = &model.track;
+        let steps = track.changes.iter().map(|change| change.step).chain(track.history.iter().map(|past| past.step));
+        model.track.times = steps.map(|step| (step, show_time(panel.times(), step))).collect();
+        let forecast = tracker.forecast(panel.steps() - panel.steps().div_ceil(5));
+        model.diagnostics.skill = confidence::skill(panel, &forecast);
+        Ok(model)
+    }
+
+    fn tell(&self, change: &Change, panel: &Panel, screen: &mut Screen) -> Result<(), Failure> {
+        if !self.follow {
+            return Ok(());
+        }
+        let time = |step: usize| match panel.times() {
+            Times::Steps(steps) => Value::from(steps[step]),
+            Times::Instants(_) => Value::from(show_time(panel.times(), step)),
+        };
+        let mut line = serde_json::json!({
+            "time": time(change.step),
+            "kind": change.kind.name(),
+            "listeners": panel.roster().names(&change.listeners),
+            "since": time(change.since),
+        });
+        if let Some(truth) = change.truth {
+            line["truth"] = panel.roster().hypotheses()[truth].clone().into();
+        }
+        screen.result(&line.to_string())
     }
 
     /// Nothing is learned for an output that cannot be written, and no file is both read and written.
@@ -329,6 +417,11 @@ impl Learn {
             top,
             model: self.out.display().to_string(),
         };
+        if self.follow {
+            // Standard output belongs to the changes.
+            screen.remark(&wrapped(&summary.text()));
+            return Ok(());
+        }
         match self.format {
             Format::Json => screen.json(&summary),
             Format::Csv => screen.result(&summary.csv()),
@@ -360,6 +453,9 @@ impl Summary {
                 self.identified,
                 self.agents - self.certified - self.identified
             ));
+        }
+        if let Some(changes) = self.settings.get("changes").and_then(Value::as_u64) {
+            text.push_str(&format!("Noticed on the way: {}.\n", count(changes as usize, "change")));
         }
         if let (Some(truth), Some(agreement)) = (&self.truth, self.agreement) {
             text.push_str(&format!(

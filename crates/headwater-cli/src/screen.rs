@@ -45,7 +45,7 @@ impl Screen {
 
     /// Prints text for people: lines longer than the terminal is wide are broken at spaces.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
-        self.result(&text.lines().map(|line| wrapped(line) + "\n").collect::<String>())
+        self.result(&wrapped(text))
     }
 
     /// Prints a value as indented JSON.
@@ -143,8 +143,12 @@ impl Drop for Progress {
 /// Columns of a terminal.
 const WIDTH: usize = 80;
 
-/// Breaks a line at spaces so that it fits.
-fn wrapped(line: &str) -> String {
+/// Breaks lines at spaces so that they fit.
+pub(crate) fn wrapped(text: &str) -> String {
+    text.lines().map(|line| broken(line) + "\n").collect()
+}
+
+fn broken(line: &str) -> String {
     if line.chars().count() <= WIDTH {
         return line.to_owned();
     }
@@ -243,9 +247,9 @@ mod tests {
     #[test]
     fn prose_is_wrapped_and_tables_are_not_touched() {
         let prose = "word ".repeat(40);
-        assert!(wrapped(prose.trim_end()).lines().all(|line| line.chars().count() <= 80));
+        assert!(broken(prose.trim_end()).lines().all(|line| line.chars().count() <= 80));
         for line in ["", "  agent  share", "1 0     38.6%", " x"] {
-            assert_eq!(wrapped(line), line);
+            assert_eq!(broken(line), line);
         }
     }
 

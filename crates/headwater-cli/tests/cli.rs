@@ -446,6 +446,39 @@ fn the_default_learner_is_exact() {
 }
 
 #[test]
+fn changes_are_followed() {
+    let place = Place::new();
+    place.done("simulate --out w --steps 1200 --change topology:400:0.02 --change state:1000:3 --seed 5");
+    let lines = place.done("learn w/beliefs.parquet --out m.json --follow");
+    let noticed: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let truth: Value = serde_json::from_str(&place.read("w/truth.json")).unwrap();
+    let happened = truth["changes"].as_array().unwrap();
+    assert_eq!(noticed.len(), happened.len(), "{lines}");
+    for (noticed, happened) in noticed.iter().zip(happened) {
+        let delay = noticed["time"].as_i64().unwrap() - happened["step"].as_i64().unwrap();
+        // A turn of the state takes about 16/K steps to show; K is about 0.2 here.
+        let patience = if noticed["kind"] == "state" { 150 } else { 5 };
+        assert!((0..=patience).contains(&delay), "{noticed} {happened}");
+        assert_eq!(noticed["kind"], happened["kind"]);
+        if noticed["kind"] == "state" {
+            assert_eq!((&noticed["truth"], &noticed["listeners"]), (&happened["truth"], &Value::Array(Vec::new())));
+        } else {
+            assert_eq!(noticed["listeners"], happened["agents"]);
+        }
+    }
+    let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert_eq!(model["changes"].as_array().unwrap().len(), noticed.len());
+    assert!(model["history"].as_array().unwrap().len() > noticed.len());
+    let found: Value = serde_json::from_str(&place.done("compare m.json w/truth.json")).unwrap();
+    assert!(found["combination_error"].as_f64().unwrap() < 1e-9);
+    // Without --follow the summary has standard output to itself.
+    let text = place.done("learn w/beliefs.parquet --out n.npz --recent 300");
+    assert!(text.contains("Noticed on the way: 3 changes"), "{text}");
+    place.done("rank n.npz");
+    place.done("learn w/beliefs.parquet --out f.json --forget 0.99 --quiet --format json");
+}
+
+#[test]
 fn silence_is_carried_forward_counted_and_warned_of() {
     let place = Place::with_world("--silence 0.2");
     let output = place.run(LEARN);
@@ -526,6 +559,8 @@ fn wrong_usage_exits_with_two() {
         "rank m.json --threads 0",
         "compare m.json",
         "explain m.json --agent a --what-if explode",
+        "learn b.csv --out m.json --forget 0.9 --recent 50",
+        "learn b.csv --out m.json --method gsl --adaptation 0.1 --follow",
     ] {
         place.refused(arguments, 2);
     }
@@ -535,6 +570,10 @@ fn wrong_usage_exits_with_two() {
         assert!(place.refused(arguments, 1).contains("gone.json: cannot read"));
     }
     let place = Place::with_world("");
+    for (arguments, wanted) in [("--forget 1.5", "above 0 and below 1"), ("--recent 2", "at least 3 steps")] {
+        let errors = place.refused(&format!("learn w/beliefs.parquet --out m.json {arguments}"), 1);
+        assert!(errors.contains(wanted), "{errors}");
+    }
     let errors = place.refused("explain w/truth.json --agent nobody", 1);
     assert!(errors.contains("no agent \"nobody\"") && errors.contains("known: 0, 1, 2"), "{errors}");
     for arguments in ["--adaptation 2", "--agents 1", "--hypotheses 1", "--truth 9", "--edge-probability 0.0001"] {

@@ -5,10 +5,11 @@ use crate::{Draft, Error};
 use headwater::combination::Columns;
 use headwater::compare::Known;
 use headwater::influence;
-use headwater::model::{Diagnostics, Innovation, Likelihood, Method};
+use headwater::model::{Change, ChangeKind, Diagnostics, Innovation, Likelihood, Method, Snapshot, Track};
 use headwater::simulate::Event;
 use headwater::{Combination, Evidence, Model, Roster};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -57,9 +58,33 @@ struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     share: Option<Vec<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    changes: Option<Vec<Event>>,
+    changes: Option<Vec<Happening>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    history: Option<Vec<Past>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     diagnostics: Option<Diagnostics>,
+}
+
+/// A change, as a world made it or a learner noticed it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Happening {
+    /// When it was noticed, in the unit of the beliefs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time: Option<Value>,
+    /// The first estimated frame of the new order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<usize>,
+    #[serde(flatten)]
+    event: Event,
+}
+
+/// The network as it was at a time.
+#[derive(Debug, Serialize, Deserialize)]
+struct Past {
+    time: Value,
+    step: usize,
+    combination: Weights,
+    evidence: Vec<Vec<f64>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -98,6 +123,7 @@ pub fn read_model(path: &Path) -> Result<Model, Error> {
     if document.likelihoods.as_ref().is_some_and(|list| list.len() != roster.agents().len()) {
         return Err(Error::file(path, "\"likelihoods\" must have one entry per agent"));
     }
+    let track = read_track(document.changes, document.history, &roster, path)?;
     Ok(Model {
         combination: parts.combination.ok_or_else(|| missing("combination"))?,
         evidence: parts.evidence.ok_or_else(|| missing("evidence"))?,
@@ -108,6 +134,7 @@ pub fn read_model(path: &Path) -> Result<Model, Error> {
         truth,
         likelihoods: document.likelihoods,
         diagnostics: document.diagnostics.unwrap_or_default(),
+        track,
     })
 }
 
@@ -184,40 +211,84 @@ fn read_json(reader: impl Read, path: &Path) -> Result<(Document, Parts), Error>
         Error::place(path, place, format!("is not a model: {error}"))
     })?;
     let (agents, ratios) = (document.agents.len(), document.hypotheses.len().saturating_sub(1));
-    let ragged = |key: &str, wanted: String| Error::file(path, format!("{key:?} must be {wanted} numbers"));
-    let combination = match document.combination.take() {
-        None => None,
-        Some(Weights::Sparse { sparse }) => {
-            Some(Combination::from_triplets(sparse, agents).map_err(Error::data(path))?)
-        }
-        Some(Weights::Dense(rows)) => {
-            if rows.len() != agents || rows.iter().any(|row| row.len() != agents) {
-                return Err(ragged("combination", format!("{agents}×{agents}")));
-            }
-            let cells = (0..agents * agents).map(|cell| rows[cell % agents][cell / agents]).collect();
-            Some(Combination::from_columns(cells, agents).map_err(Error::data(path))?)
-        }
-    };
-    let evidence = match document.evidence.take() {
-        None => None,
-        Some(rows) => {
-            if rows.len() != agents || rows.iter().any(|row| row.len() != ratios) {
-                return Err(ragged("evidence", format!("{agents}×{ratios}")));
-            }
-            Some(Evidence::from_rows(rows.concat(), agents, ratios).map_err(Error::data(path))?)
-        }
-    };
+    let combination = document.combination.take().map(|weights| combined(weights, agents, path)).transpose()?;
+    let evidence = document.evidence.take().map(|rows| evidenced(&rows, agents, ratios, path)).transpose()?;
     let innovation = match document.innovation.take() {
         None => None,
         Some(blocks) => {
             let square = |block: &Vec<Vec<f64>>| block.len() == ratios && block.iter().all(|row| row.len() == ratios);
             if blocks.len() != agents || !blocks.iter().all(square) {
-                return Err(ragged("innovation", format!("{agents}×{ratios}×{ratios}")));
+                return Err(ragged(path, "innovation", &format!("{agents}×{ratios}×{ratios}")));
             }
             Some(Innovation::from_cells(blocks.concat().concat(), agents, ratios).map_err(Error::data(path))?)
         }
     };
     Ok((document, Parts { combination, evidence, innovation }))
+}
+
+fn ragged(path: &Path, key: &str, wanted: &str) -> Error {
+    Error::file(path, format!("{key:?} must be {wanted} numbers"))
+}
+
+fn combined(weights: Weights, agents: usize, path: &Path) -> Result<Combination, Error> {
+    let found = match weights {
+        Weights::Sparse { sparse } => Combination::from_triplets(sparse, agents),
+        Weights::Dense(rows) => {
+            if rows.len() != agents || rows.iter().any(|row| row.len() != agents) {
+                return Err(ragged(path, "combination", &format!("{agents}×{agents}")));
+            }
+            let cells = (0..agents * agents).map(|cell| rows[cell % agents][cell / agents]).collect();
+            Combination::from_columns(cells, agents)
+        }
+    };
+    found.map_err(Error::data(path))
+}
+
+fn evidenced(rows: &[Vec<f64>], agents: usize, ratios: usize, path: &Path) -> Result<Evidence, Error> {
+    if rows.len() != agents || rows.iter().any(|row| row.len() != ratios) {
+        return Err(ragged(path, "evidence", &format!("{agents}×{ratios}")));
+    }
+    Evidence::from_rows(rows.concat(), agents, ratios).map_err(Error::data(path))
+}
+
+/// What a tracked model went through. A truth's own changes are another matter, and have no time.
+fn read_track(
+    changes: Option<Vec<Happening>>,
+    history: Option<Vec<Past>>,
+    roster: &Roster,
+    path: &Path,
+) -> Result<Track, Error> {
+    let mut track = Track::default();
+    let shown = |time: &Value| time.as_str().map_or_else(|| time.to_string(), str::to_owned);
+    for Happening { time, since, event } in changes.into_iter().flatten() {
+        let (Some(time), Some(since)) = (time, since) else { continue };
+        let kind = match event.kind.as_str() {
+            "topology" => ChangeKind::Topology,
+            "state" => ChangeKind::State,
+            other => {
+                return Err(Error::file(path, format!("has a change of kind {other:?}; wanted topology or state")));
+            }
+        };
+        let listeners: Result<_, _> = event.agents.iter().map(|agent| roster.agent(agent)).collect();
+        let truth = event.truth.map(|name| roster.hypothesis(&name)).transpose().map_err(Error::data(path))?;
+        track.times.push((event.step, shown(&time)));
+        let listeners = listeners.map_err(Error::data(path))?;
+        track.changes.push(Change { step: event.step, since, kind, listeners, truth });
+    }
+    for Past { time, step, combination, evidence } in history.into_iter().flatten() {
+        track.times.push((step, shown(&time)));
+        track.history.push(Snapshot {
+            step,
+            combination: combined(combination, roster.agents().len(), path)?,
+            evidence: evidenced(&evidence, roster.agents().len(), roster.ratios(), path)?,
+        });
+    }
+    Ok(track)
+}
+
+/// A step number as a number, any other time as text.
+fn time_value(time: &str) -> Value {
+    time.parse::<i64>().map_or_else(|_| Value::from(time), Value::from)
 }
 
 fn read_npz(reader: BufReader<File>, path: &Path) -> Result<(Document, Parts), Error> {
@@ -358,14 +429,36 @@ pub fn write_truth(path: &Path, truth: &Truth) -> Result<Draft, Error> {
         informativeness: Some(found.informativeness),
         influence: Some(found.influence),
         share: found.share,
-        changes: Some(truth.changes.clone()).filter(|changes| !changes.is_empty()),
+        changes: some(truth.changes.iter().map(|event| Happening { time: None, since: None, event: event.clone() })),
         diagnostics: None,
         ..with_numbers(document(model, TRUTH_FORMAT), model)
     };
     write_json(Draft::create(path)?, &document)
 }
 
+fn some<T>(list: impl Iterator<Item = T>) -> Option<Vec<T>> {
+    let list: Vec<T> = list.collect();
+    (!list.is_empty()).then_some(list)
+}
+
 fn document(model: &Model, format: &str) -> Document {
+    let track = &model.track;
+    let changes = track.changes.iter().map(|change| Happening {
+        time: Some(time_value(&track.time(change.step))),
+        since: Some(change.since),
+        event: Event {
+            step: change.step,
+            kind: change.kind.name().to_owned(),
+            agents: model.roster.names(&change.listeners),
+            truth: change.truth.map(|truth| model.roster.hypotheses()[truth].clone()),
+        },
+    });
+    let history = track.history.iter().map(|past| Past {
+        time: time_value(&track.time(past.step)),
+        step: past.step,
+        combination: weights(&past.combination),
+        evidence: rows(&past.evidence),
+    });
     Document {
         format: format.to_owned(),
         agents: model.roster.agents().to_vec(),
@@ -383,7 +476,8 @@ fn document(model: &Model, format: &str) -> Document {
         informativeness: None,
         influence: None,
         share: None,
-        changes: None,
+        changes: some(changes),
+        history: some(history),
         diagnostics: Some(model.diagnostics.clone()),
     }
 }
@@ -395,11 +489,15 @@ fn with_numbers(document: Document, model: &Model) -> Document {
         innovation.agent(agent).chunks(ratios).map(<[f64]>::to_vec).collect()
     };
     Document {
-        evidence: Some(agents.clone().map(|agent| model.evidence.agent(agent).to_vec()).collect()),
+        evidence: Some(rows(&model.evidence)),
         innovation: (model.innovation.as_ref())
             .map(|innovation| agents.map(|agent| block(innovation, agent)).collect()),
         ..document
     }
+}
+
+fn rows(evidence: &Evidence) -> Vec<Vec<f64>> {
+    (0..evidence.agents()).map(|agent| evidence.agent(agent).to_vec()).collect()
 }
 
 fn weights(combination: &Combination) -> Weights {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use headwater::model::{Change, ChangeKind, Snapshot, Track};
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
 use headwater::{Model, Panel};
 use headwater_files::{
@@ -255,6 +256,35 @@ fn truths_and_models_survive_the_disk() {
         let known = read_known(&path).unwrap();
         assert!((known.share.unwrap().iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
+}
+
+#[test]
+fn what_a_tracked_model_went_through_survives_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = World::new(WorldParams { agents: 4, edge_probability: 0.8, ..Default::default() }).unwrap().truth();
+    let past = |step| Snapshot { step, combination: model.combination.clone(), evidence: model.evidence.clone() };
+    let track = Track {
+        changes: vec![
+            Change { step: 7, since: 6, kind: ChangeKind::Topology, listeners: vec![1, 3], truth: None },
+            Change { step: 20, since: 12, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(2) },
+        ],
+        history: vec![past(5), past(30)],
+        times: vec![(7, "2020-01-07T00:00:00Z".into()), (20, "20".into()), (5, "5".into()), (30, "30".into())],
+    };
+    model.track = track.clone();
+    for name in ["m.json", "m.npz"] {
+        let path = folder.path().join(name);
+        write_model(&path, &model).unwrap();
+        let met = read_model(&path).unwrap().track;
+        assert_eq!((&met.changes, met.history.len()), (&track.changes, 2));
+        assert_eq!(met.history[1].evidence, model.evidence);
+        assert_eq!(met.history[1].combination.to_columns(), model.combination.to_columns());
+        assert_eq!((met.time(7), met.time(30), met.time(8)), ("2020-01-07T00:00:00Z".into(), "30".into(), "8".into()));
+    }
+    let text = std::fs::read_to_string(folder.path().join("m.json")).unwrap();
+    let broken = folder.path().join("broken.json");
+    std::fs::write(&broken, text.replace("\"kind\":\"topology\"", "\"kind\":\"weather\"")).unwrap();
+    assert!(read_model(&broken).unwrap_err().to_string().contains("weather"));
 }
 
 /// Written by version 0.1.0; must load in every later one.

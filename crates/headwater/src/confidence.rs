@@ -8,6 +8,7 @@
 
 use crate::learn::hearing::Crowd;
 use crate::learn::moments::Moments;
+use crate::learn::ring::Ring;
 use crate::learn::whitened::{self, Estimate, Whitened};
 use crate::model::Skill;
 use crate::{Combination, Error, Model, Panel};
@@ -189,7 +190,7 @@ pub struct Bootstrap<'a> {
     truth: usize,
     crowd: Crowd,
     params: Whitened,
-    blocks: Vec<Moments>,
+    stretches: Ring,
     seed: u64,
 }
 
@@ -223,21 +224,16 @@ impl<'a> Bootstrap<'a> {
             return Err(Error::NotReady { seen: panel.steps(), needed: 11 });
         }
         let count = STRETCHES.min(transitions / 2);
-        let border = |block: usize| 1 + block * transitions / count;
-        let blocks: Vec<Moments> =
-            (0..count).map(|block| Moments::of(panel, border(block)..border(block + 1))).collect();
         let truth = crate::influence(model)?.truth;
         let params = Whitened { symbols: false, ..params.clone() };
-        Ok(Bootstrap { model, truth, crowd: Crowd::of(panel), params, blocks, seed })
+        Ok(Bootstrap { model, truth, crowd: Crowd::of(panel), params, stretches: Ring::of(panel, count), seed })
     }
 
     /// The resample of this number.
     pub fn draw(&self, number: u64) -> Result<Draw, Error> {
         let mut rng = numbered(self.seed, number);
-        let mut moments = Moments::empty(self.blocks[0].agents(), self.blocks[0].ratios());
-        for _ in 0..self.blocks.len() {
-            moments.merge(&self.blocks[rng.random_range(0..self.blocks.len())])?;
-        }
+        let count = self.stretches.len();
+        let moments = self.stretches.draw((0..count).map(|_| rng.random_range(0..count)))?;
         let estimate = whitened::estimate(&moments, &self.crowd, &self.params, Some(self.model))?;
         let shares = shares(&estimate, self.truth)?;
         let mut ranks = vec![0; shares.len()];

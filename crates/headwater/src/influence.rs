@@ -655,7 +655,7 @@ const PRIME_ROOTS: [f64; 12] = [
 mod tests {
     use super::*;
     use crate::Roster;
-    use crate::model::{Diagnostics, Innovation, Method, Truth};
+    use crate::model::{Diagnostics, Innovation, Method, Track, Truth};
     use crate::simulate::{World, WorldParams};
     use proptest::prelude::*;
 
@@ -670,6 +670,7 @@ mod tests {
             innovation: Some(Innovation::from_cells(vec![1.0, 4.0], 2, 1).unwrap()),
             likelihoods: None,
             diagnostics: Diagnostics::default(),
+            track: Track::default(),
         }
     }
 

@@ -12,7 +12,7 @@
 //! | [`simulate`] | parameters | a world with a known answer, and what its agents say |
 //! | [`graph`] | edges | degrees, PageRank, supports, weights by rule |
 //! | [`combination`] | weights | A: products, Perron vector, components |
-//! | [`learn`] | a panel | a model |
+//! | [`learn`] | a panel, or frame after frame | a model, and what changes |
 //! | [`model`] | what a learner found | A, L̂, δ and how far to trust them |
 //! | [`confidence`] | forecasts and the panel | skill |
 //! | [`influence`](mod@influence) | a model | centrality × informativeness, attribution, paths, what-if |
@@ -26,6 +26,7 @@
 //! | A ← A + μ(1−δ) x(y − (1−δ)Aᵀx)ᵀ (Algorithm 1) | [`learn::gsl::Gsl`] |
 //! | (I + μ(1−δ)²G)R = Yᵀ − (1−δ)XᵀA (its block form) | [`learn::gsl::Gsl::advance`] |
 //! | `b_k = (Σ W[h,g]S[h,g])⁻¹ Σ W[h,g]C[h,g]` (whitened regression) | [`learn::whitened`] |
+//! | S_j ← max(0, S_j + Σ_k log p_k(ζ|θ_j)/p_k(ζ|θ*)) (change of state) | [`learn::track::Tracker`] |
 //! | Au = u (centrality) | [`Combination::centrality`] |
 //! | `D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*]` (informativeness) | [`influence()`] |
 //! | P = δ(I − (1−δ)Aᵀ)⁻¹ (attribution) | [`influence::Attribution`] |

@@ -8,7 +8,7 @@
 
 use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
-use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Truth};
+use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Track, Truth};
 use crate::panel::{LARGEST_LOG_RATIO, Times};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
 use rand::seq::SliceRandom;
@@ -432,6 +432,7 @@ impl World {
             innovation: Some(Innovation::from_cells(innovation, agents, ratios).expect("likelihoods are bounded")),
             likelihoods: Some(self.likelihoods.clone()),
             diagnostics: Diagnostics::default(),
+            track: Track::default(),
         }
     }
 

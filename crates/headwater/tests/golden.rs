@@ -4,7 +4,7 @@
 
 use headwater::influence::{Attribution, influence};
 use headwater::learn::gsl::{Gsl, GslParams, gsl};
-use headwater::model::{Diagnostics, Likelihood, Method, Truth};
+use headwater::model::{Diagnostics, Likelihood, Method, Track, Truth};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
 use serde_json::Value;
 
@@ -83,6 +83,7 @@ impl Golden {
             innovation: None,
             likelihoods: None::<Vec<Likelihood>>,
             diagnostics: Diagnostics::default(),
+            track: Track::default(),
         }
     }
 }

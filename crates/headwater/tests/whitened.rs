@@ -108,6 +108,31 @@ fn nothing_is_certified_that_should_not_be() {
     }
 }
 
+/// Agents that see alike move along fewer directions than there are hypotheses: very short series then fit wrong weights
+/// exactly, and the certificate must know.
+#[test]
+fn short_series_of_agents_that_see_alike_are_not_certified_wrongly() {
+    let mut certain = 0;
+    for steps in [14, 15, 16, 17, 20] {
+        for seed in 2000..2012 {
+            let likelihoods = Likelihoods::Released;
+            let (panel, truth) =
+                simulate(&WorldParams { likelihoods, truth: 1, steps, seed, ..WorldParams::default() }).unwrap();
+            let model = whitened(&panel, &Whitened::default()).unwrap();
+            for (listener, column) in model.diagnostics.columns.iter().enumerate() {
+                if column.status == Status::Certified {
+                    let off = |speaker| {
+                        model.combination.weight(speaker, listener) - truth.combination.weight(speaker, listener)
+                    };
+                    assert!((0..20).all(|speaker| off(speaker).abs() < 1e-5), "T = {steps}, seed {seed}, {listener}");
+                    certain += 1;
+                }
+            }
+        }
+    }
+    assert!(certain > 300);
+}
+
 #[test]
 fn grids_and_repetition_are_never_certified() {
     // A counter and its like obey exact relations among whole numbers.

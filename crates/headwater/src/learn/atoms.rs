@@ -6,7 +6,6 @@
 //! The mean residual of a symbol over δ is its vector of log-likelihood ratios ℓ_s. With q the law of the symbols under
 //! θ_0, p_j(s) = q_s e^{−ℓ_s[j]} must sum to one for every j: H+1 linear equations for the m unknown q_s.
 
-use super::symbols::Split;
 use crate::model::Likelihood;
 use faer::Mat;
 use faer::prelude::SolveLstsq;
@@ -25,14 +24,10 @@ pub(crate) struct Atoms {
     counts: Vec<usize>,
 }
 
-/// Solves for the private model; `base` is what the means leave of a residual. `None` when it is no probability.
-pub(crate) fn recover(split: &Split, base: &[f64], adaptation: f64) -> Option<Atoms> {
-    let ratios: Vec<Vec<f64>> = split
-        .centres
-        .iter()
-        .map(|centre| centre.iter().zip(base).map(|(centre, base)| (centre + base) / adaptation).collect())
-        .collect();
-    let (symbols, hypotheses) = (ratios.len(), base.len() + 1);
+/// Solves for the private model from the log-likelihood ratios of each symbol and how often it occurred. `None` when it
+/// is no probability.
+pub(crate) fn recover(ratios: Vec<Vec<f64>>, counts: Vec<usize>) -> Option<Atoms> {
+    let (symbols, hypotheses) = (ratios.len(), ratios.first()?.len() + 1);
     if symbols > hypotheses {
         return None;
     }
@@ -49,7 +44,6 @@ pub(crate) fn recover(split: &Split, base: &[f64], adaptation: f64) -> Option<At
             let sum: f64 = probabilities.iter().map(|row| row[hypothesis]).sum();
             (sum - 1.0).abs() < CONSISTENT
         });
-    let counts = (0..symbols).map(|symbol| split.symbols.iter().filter(|&&other| other == symbol).count()).collect();
     sound.then_some(Atoms { probabilities, ratios, counts })
 }
 

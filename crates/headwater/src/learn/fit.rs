@@ -53,7 +53,7 @@ pub(crate) fn fits(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
     match hearing.shared() {
         Some(_) if hearing.listeners.is_empty() => Vec::new(),
         Some(_) => single_ratio(hearing, params),
-        None => hearing.each(|_, ear| reweighted(ear, params)),
+        None => hearing.each(|position| reweighted(&hearing.ear(position), params)),
     }
 }
 
@@ -215,9 +215,8 @@ pub(crate) fn constrained(ear: &Ear<'_>, fit: &Fit, sum: f64, params: &Whitened)
 }
 
 /// 1 minus the weighted median of the column sums.
-pub(crate) fn voted(fits: &[Fit]) -> f64 {
-    let mut votes: Vec<(f64, f64)> =
-        fits.iter().map(|fit| fit.vote).filter(|(sum, weight)| sum.is_finite() && *weight > 0.0).collect();
+pub(crate) fn voted(votes: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let mut votes: Vec<(f64, f64)> = votes.filter(|(sum, weight)| sum.is_finite() && *weight > 0.0).collect();
     votes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let half = votes.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut passed = 0.0;
@@ -289,8 +288,8 @@ pub(crate) fn condition(gram: &Mat<f64>) -> Option<f64> {
 const NAMED: usize = 300;
 
 /// Whether noise-free contrasts determine the column.
-pub(crate) fn standing(ear: &Ear<'_>, fit: &Fit) -> Standing {
-    let ratios = ear.moments.ratios();
+pub(crate) fn standing<'a>(ear: impl FnOnce() -> Ear<'a>, fit: &Fit) -> Standing {
+    let ratios = fit.covariance.nrows();
     let statistical = |rank| Standing { status: Status::Statistical, rank, confounded: Vec::new() };
     let Some((values, vectors)) = eigen(&fit.covariance) else { return statistical(ratios) };
     let rank = values.iter().filter(|value| **value > RANK * values[ratios - 1]).count();
@@ -298,7 +297,8 @@ pub(crate) fn standing(ear: &Ear<'_>, fit: &Fit) -> Standing {
         return statistical(rank);
     }
     let quiet = vectors.subcols(0, ratios - rank);
-    let (gram, _) = normal(ear, &(quiet * quiet.transpose()));
+    let ear = ear();
+    let (gram, _) = normal(&ear, &(quiet * quiet.transpose()));
     let size = ear.regressors.len();
     let scaled = unit_diagonal(&gram);
     if smallest_eigenvalue(&scaled).is_some_and(|smallest| smallest > IDENTIFIED * size as f64) {

@@ -657,6 +657,7 @@ impl Gsl {
             combination,
             evidence,
             adaptation: self.params.adaptation,
+            track: model::Track::default(),
             method: Method::Gsl,
             innovation: None,
             likelihoods: None,

@@ -212,9 +212,9 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// One value per listener from its ear, in parallel.
-    pub(crate) fn each<T: Send>(&self, task: impl Fn(usize, &Ear<'_>) -> T + Sync) -> Vec<T> {
-        (0..self.listeners.len()).into_par_iter().map(|position| task(position, &self.ear(position))).collect()
+    /// One value per listener, in parallel; its ear is made only when asked for.
+    pub(crate) fn each<T: Send>(&self, task: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+        (0..self.listeners.len()).into_par_iter().map(task).collect()
     }
 }
 

@@ -3,8 +3,11 @@
 mod atoms;
 mod fit;
 pub mod gsl;
+mod guard;
 pub(crate) mod hearing;
 pub mod moments;
+pub mod ring;
 mod simplex;
 mod symbols;
+pub mod track;
 pub mod whitened;

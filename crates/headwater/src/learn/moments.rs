@@ -244,6 +244,20 @@ impl Moments {
         Ok(())
     }
 
+    /// Adds an earlier stretch of the same agents in which their means were others: spread about each stretch's own mean
+    /// adds up, the means stay those of `self`.
+    pub(crate) fn pool(&mut self, former: &Moments) {
+        for (sum, part) in [(&mut self.xx, &former.xx), (&mut self.xy, &former.xy), (&mut self.yy, &former.yy)] {
+            sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+        if self.origin.is_empty() {
+            self.origin.clone_from(&former.origin);
+            self.mean_x.clone_from(&former.mean_x);
+            self.mean_y.clone_from(&former.mean_y);
+        }
+        self.weight += former.weight;
+    }
+
     /// Forgets: what was seen so far counts `factor` times as much.
     pub fn discount(&mut self, factor: f64) {
         self.weight *= factor;

@@ -9,7 +9,7 @@
 use super::simplex;
 use faer::linalg::solvers::ColPivQr;
 use faer::prelude::SolveLstsq;
-use faer::{Mat, MatRef};
+use faer::{Mat, MatRef, Side};
 
 /// Where the first split of the residuals is tried; a symbol may occur once.
 const QUANTILES: [f64; 13] = [0.5, 0.3, 0.7, 0.1, 0.9, 0.2, 0.8, 0.4, 0.6, 0.05, 0.95, 0.02, 0.98];
@@ -65,6 +65,15 @@ pub(crate) struct Split {
     pub(crate) separation: f64,
     /// The column on the simplex within these symbols, for points that are blurred but clearly apart.
     pub(crate) constrained: Option<Vec<f64>>,
+}
+
+impl Split {
+    /// How often each symbol occurred.
+    pub(crate) fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.centres.len()];
+        self.symbols.iter().for_each(|&symbol| counts[symbol] += 1);
+        counts
+    }
 }
 
 /// One listener's problem: regressors it may hear, hypotheses mixed by V.
@@ -267,6 +276,31 @@ impl<'a> Problem<'a> {
         best
     }
 
+    /// How far what is heard spreads along each of H directions of the hypotheses. Agents that see alike move along fewer
+    /// directions than there are hypotheses, and along the others no equation says anything.
+    fn scales(&self) -> Vec<f64> {
+        let (data, ratios) = (self.data, self.data.ratios);
+        let mut products = Mat::<f64>::zeros(ratios, ratios);
+        for &speaker in self.regressors {
+            for row in data.x.col_as_slice(speaker).chunks_exact(ratios) {
+                for a in 0..ratios {
+                    for b in 0..ratios {
+                        products[(a, b)] += row[a] * row[b];
+                    }
+                }
+            }
+        }
+        let Ok(eigen) = products.self_adjoint_eigen(Side::Lower) else { return vec![0.0; ratios] };
+        // Measured along each direction: an eigenvalue of zero comes out as a rounding of the largest, and its root as 1e-8.
+        let along = |direction: usize| {
+            let row_along =
+                |row: &[f64]| (0..ratios).map(|ratio| row[ratio] * eigen.U()[(ratio, direction)]).sum::<f64>();
+            let series = self.regressors.iter().flat_map(|&speaker| data.x.col_as_slice(speaker).chunks_exact(ratios));
+            rms(&series.map(row_along).collect::<Vec<f64>>())
+        };
+        (0..ratios).map(along).collect()
+    }
+
     /// Unweighted least squares within the symbols found, and the certificate.
     fn polish(&self, symbols: &[usize], first_residuals: &[f64]) -> Option<Split> {
         let (data, ratios, steps) = (self.data, self.data.ratios, self.steps());
@@ -318,14 +352,16 @@ impl<'a> Problem<'a> {
             row.iter().zip(&centres[symbol]).fold(most, |most, (a, b)| most.max((a - b).abs()))
         });
         let rounding = ROUNDINGS * f64::EPSILON * data.largest;
-        // One equation holds to `rounding` by chance about as often as that is part of the first residual's spread.
-        // Where only one symbol occurred that residual is rounding already, and the beliefs themselves give the scale.
+        // One equation holds to `rounding` by chance about as often as that is part of what it could have been: of the
+        // first residual, or where only one symbol occurred and that is rounding already, of what was heard.
         let first = rms(first_residuals);
-        let scale = if first > 10.0 * rounding { first } else { rms(&raw_y) };
-        let chance = (rounding / scale).min(1.0);
-        let spare = (rows as f64) - (size + count * ratios) as f64;
+        let first = if first > 10.0 * rounding { first } else { f64::INFINITY };
+        let digits: Vec<f64> =
+            self.scales().into_iter().map(|scale| (scale.min(first) / rounding).log10().max(0.0)).collect();
+        let most = digits.iter().copied().fold(0.0, f64::max);
+        let spare = digits.iter().sum::<f64>() * (steps as f64 - count as f64) - most * size as f64;
         let needed = steps as f64 * (count as f64).log10() + DIGITS;
-        let certified = full_rank && residual <= rounding && spare * -chance.log10() > needed;
+        let certified = full_rank && residual <= rounding && spare > needed;
         let spread = residuals.chunks_exact(ratios).zip(&symbols).map(|(row, &symbol)| distance(row, &centres[symbol]));
         let spread = (spread.map(|distance| distance * distance).sum::<f64>() / steps as f64).sqrt();
         let pairs = (0..count).flat_map(|a| (0..a).map(move |b| (a, b)));

@@ -20,7 +20,7 @@ use super::moments::Moments;
 use super::simplex;
 use super::symbols::{self, Split, Transitions};
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Innovation, Likelihood, Method, Status, Truth};
+use crate::model::{self, Column, Diagnostics, Innovation, Likelihood, Method, Status, Track, Truth};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::Mat;
 use rand::{RngExt, SeedableRng};
@@ -136,8 +136,8 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         ));
     }
     let fits = fit::fits(&hearing, params);
-    let mut adaptation = params.adaptation.unwrap_or_else(|| fit::voted(&fits));
-    let standings = hearing.each(|position, ear| fit::standing(ear, &fits[position]));
+    let mut adaptation = params.adaptation.unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
+    let standings = hearing.each(|position| fit::standing(|| hearing.ear(position), &fits[position]));
     let means = Means::of(panel);
     let (splits, left_out) = match params.symbols {
         true => splits(panel, &means, &hearing, &fits, 1.0 - adaptation, params),
@@ -171,7 +171,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
 
     // The columns.
     let sum = 1.0 - adaptation;
-    let weights = hearing.each(|position, ear| {
+    let weights = hearing.each(|position| {
         let split = splits[position].as_ref();
         if let Some(split) = split.filter(|split| split.certified) {
             return tidy(&split.weights, params.constraint, sum);
@@ -181,7 +181,8 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             (Constraint::Free, _) => fit.weights.clone(),
             // Fitted for the first δ̂; columns sum to one whatever it is.
             (_, Some(within)) => tidy(within, params.constraint, sum),
-            _ => fit::constrained(ear, fit, sum, params).map_or_else(|| fit.weights.clone(), |fit| fit.weights),
+            _ => fit::constrained(&hearing.ear(position), fit, sum, params)
+                .map_or_else(|| fit.weights.clone(), |fit| fit.weights),
         }
     });
     let combination = combine(&hearing, &crowd, &weights, sum, agents, params.support.is_some())?;
@@ -209,12 +210,15 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         std::f64::consts::FRAC_PI_2 / fits.iter().map(|fit| fit.vote.1).sum::<f64>()
     };
     let shared = hearing.shared().map(|_| Precision::of(&hearing.ear(0), &Mat::identity(1, 1)));
-    let precisions = hearing.each(|position, ear| {
+    let precisions = hearing.each(|position| {
         (!certified(position)).then(|| {
             let fit = &fits[position];
             match &shared {
                 Some(shared) => shared.scaled(fit.covariance[(0, 0)].max(0.0)),
-                None => Precision::of(ear, &fit::inverse(ear, &fit.covariance)),
+                None => {
+                    let ear = hearing.ear(position);
+                    Precision::of(&ear, &fit::inverse(&ear, &fit.covariance))
+                }
             }
         })
     });
@@ -393,7 +397,7 @@ pub(crate) struct Means {
 }
 
 impl Means {
-    fn of(panel: &Panel) -> Self {
+    pub(crate) fn of(panel: &Panel) -> Self {
         let width = panel.agents() * panel.ratios();
         let cells = panel.cells();
         let count = (panel.steps() - 1) as f64;
@@ -456,7 +460,7 @@ fn affordable(fits: &[Fit], sizes: &[usize], rows: usize, budget: f64) -> (Vec<u
 }
 
 /// A certified column in the shape the constraint asks for: rounding below zero is zero.
-fn tidy(weights: &[f64], constraint: Constraint, sum: f64) -> Vec<f64> {
+pub(crate) fn tidy(weights: &[f64], constraint: Constraint, sum: f64) -> Vec<f64> {
     /// A weight below this much of zero is no rounding, and stays.
     const NEGATIVE: f64 = -1e-6;
     if constraint == Constraint::Free || weights.iter().any(|weight| *weight < NEGATIVE) {
@@ -481,9 +485,9 @@ pub(crate) fn estimate(
     let hearing = Hearing::by(moments, crowd, params.support.as_deref(), (0..agents).collect());
     let fits = fit::fits(&hearing, params);
     let settled = model.filter(|_| (0..agents).any(exact)).map(|model| model.adaptation);
-    let adaptation = params.adaptation.or(settled).unwrap_or_else(|| fit::voted(&fits));
+    let adaptation = params.adaptation.or(settled).unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
     let sum = 1.0 - adaptation;
-    let weights = hearing.each(|position, ear| {
+    let weights = hearing.each(|position| {
         let (fit, agent) = (&fits[position], hearing.listeners[position]);
         if let Some(model) = model.filter(|_| exact(agent)) {
             let speakers = hearing.regressors(position).iter();
@@ -493,9 +497,8 @@ pub(crate) fn estimate(
         }
         match params.constraint {
             Constraint::Free => fit.weights.clone(),
-            Constraint::Simplex => {
-                fit::constrained(ear, fit, sum, params).map_or_else(|| fit.weights.clone(), |fit| fit.weights)
-            }
+            Constraint::Simplex => fit::constrained(&hearing.ear(position), fit, sum, params)
+                .map_or_else(|| fit.weights.clone(), |fit| fit.weights),
         }
     });
     let combination = combine(&hearing, crowd, &weights, sum, agents, params.support.is_some())?;
@@ -540,6 +543,7 @@ fn assemble(panel: &Panel, means: &Means, combination: Combination, adaptation: 
         method: Method::Whitened,
         likelihoods: None,
         diagnostics: Diagnostics::default(),
+        track: Track::default(),
     })
 }
 
@@ -654,7 +658,9 @@ fn private_models(
                 means.y[ratio * agents + listener] - (1.0 - model.adaptation) * heard
             })
             .collect();
-        found[listener] = atoms::recover(split, &base, model.adaptation);
+        let ratio = |(centre, base): (&f64, &f64)| (centre + base) / model.adaptation;
+        let ratios = split.centres.iter().map(|centre| centre.iter().zip(&base).map(ratio).collect()).collect();
+        found[listener] = atoms::recover(ratios, split.counts());
     }
     if !unseen.is_empty() {
         warnings.push(format!(

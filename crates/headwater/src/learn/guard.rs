@@ -1,0 +1,239 @@
+//! A guard knows what the next residual of a listener may be, and notices when it is something else.
+//!
+//! In: what a fit says of a listener, then its residuals one by one. Out: the onset of a change. Residuals of a certified
+//! listener are one of a few atoms; of an identified one, nil along some contrasts; of any other, of a usual size.
+
+use super::symbols::Split;
+use super::{atoms, fit};
+use faer::Mat;
+
+/// A residual this far from its atoms, relative to the largest belief, has left them.
+const OFF: f64 = 1e-10;
+
+/// The same in roundings, times the condition of what the weights were solved from.
+const ROUNDINGS: f64 = 64.0;
+
+/// Noise-free contrasts this many times larger than any before are no rounding.
+const LOUD: f64 = 30.0;
+
+/// Nats of evidence for another state, or against a listener's errors, that count as a change: once in a million steps
+/// by chance.
+pub(crate) const EVIDENCE: f64 = 14.0;
+
+/// By how much errors must grow in variance for a CUSUM to be at its best.
+const GROWTH: f64 = 2.0;
+
+/// A squared error counts at most as this many of its own expectations, so that one outlier is no change.
+const OUTLIER: f64 = 9.0;
+
+/// More symbols than this are no alphabet.
+const MOST_ATOMS: usize = 16;
+
+/// What the next residual of a listener may be.
+#[derive(Debug, Clone)]
+pub(crate) enum Guard {
+    /// One of these, each seen so often in the present state.
+    Atoms { atoms: Vec<Vec<f64>>, counts: Vec<usize>, blur: f64, jumps: Jumps },
+    /// Anything, but along these directions this.
+    Contrasts { quiet: Mat<f64>, centre: Vec<f64>, limit: f64, jumps: Jumps },
+    /// Of about this mean and, made white, of this size: the sum of evidence against that, and when it last was nil.
+    Errors { whitener: Mat<f64>, centre: Vec<f64>, limit: f64, doubt: f64, burden: f64, onset: usize },
+    /// Not yet known.
+    Open,
+}
+
+/// Which of the last three steps were out of order.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Jumps(u8);
+
+impl Jumps {
+    /// Notes a step; the onset of a change when two of three jumped.
+    fn note(&mut self, jumped: bool, step: usize) -> Option<usize> {
+        self.0 = (self.0 << 1 | u8::from(jumped)) & 0b111;
+        (self.0.count_ones() >= 2).then(|| step - self.0.ilog2() as usize)
+    }
+}
+
+impl Guard {
+    /// Of a certified listener: what its residuals were.
+    pub(crate) fn atoms(split: &Split, past: &[Vec<f64>], largest: f64) -> Self {
+        let mut counts = split.counts();
+        let ratios = past.first().map_or(0, Vec::len);
+        let mut atoms = vec![vec![0.0; ratios]; counts.len()];
+        for (residual, &symbol) in past.iter().zip(&split.symbols) {
+            let share = 1.0 / counts[symbol] as f64;
+            atoms[symbol].iter_mut().zip(residual).for_each(|(atom, value)| *atom += share * value);
+        }
+        // Two symbols that coincide to rounding are one: an agent that ever saw only one.
+        let mut position = 1;
+        while position < atoms.len() {
+            match (0..position).find(|&earlier| apart(&atoms[earlier], &atoms[position]) <= OFF * largest) {
+                Some(earlier) => {
+                    atoms.remove(position);
+                    counts[earlier] += counts.remove(position);
+                }
+                None => position += 1,
+            }
+        }
+        Guard::Atoms { atoms, counts, blur: ROUNDINGS * f64::EPSILON * split.condition, jumps: Jumps::default() }
+    }
+
+    /// Of a listener some of whose contrasts are free of noise: those of the smallest spread.
+    pub(crate) fn contrasts(
+        covariance: &Mat<f64>,
+        quiet: usize,
+        mean: &[f64],
+        past: &[Vec<f64>],
+        largest: f64,
+    ) -> Option<Self> {
+        let (_, vectors) = fit::eigen(covariance)?;
+        let quiet = vectors.subcols(0, quiet).to_owned();
+        let usual = past.iter().map(|row| largest_along(&quiet, row)).fold(0.0, f64::max);
+        let limit = LOUD * usual + OFF * largest;
+        Some(Guard::Contrasts { quiet, centre: mean.to_vec(), limit, jumps: Jumps::default() })
+    }
+
+    /// Of a listener that is noisy in all directions.
+    pub(crate) fn errors(
+        covariance: &Mat<f64>,
+        mean: &[f64],
+        past: &[Vec<f64>],
+        (transitions, speakers): (f64, usize),
+        agents: usize,
+    ) -> Option<Self> {
+        // Residuals of a fit are smaller than errors on unseen frames. The quietest directions are fitted closest, with
+        // as many equations as there are steps.
+        let spent = speakers as f64 / transitions;
+        let inflated = (1.0 + spent) / (1.0 - spent);
+        let whitener = fit::powered(covariance, |value, largest| {
+            1.0 / (inflated * value.max(1e-12 * largest)).max(f64::MIN_POSITIVE).sqrt()
+        });
+        let doubts: Vec<f64> = past.iter().map(|row| doubt(&whitener, row)).collect();
+        Some(Guard::Errors {
+            limit: (EVIDENCE + (agents as f64).ln()) / exponent(&doubts)?,
+            whitener,
+            centre: mean.to_vec(),
+            doubt: 0.0,
+            burden: 2.0 * spent,
+            onset: 0,
+        })
+    }
+
+    /// Whether residuals are private observations and nothing else.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self, Guard::Atoms { .. } | Guard::Contrasts { .. })
+    }
+
+    /// Takes the next residual; the onset of a change when it does not belong here.
+    pub(crate) fn step(&mut self, residual: &[f64], largest: f64, step: usize) -> Option<usize> {
+        match self {
+            Guard::Open => None,
+            Guard::Atoms { atoms, counts, blur, jumps } => {
+                let off = OFF.max(*blur) * largest;
+                let nearest = atoms.iter().position(|atom| apart(atom, residual) <= off);
+                match nearest {
+                    Some(symbol) => counts[symbol] += 1,
+                    // A symbol never seen before, or a change: the next steps will tell.
+                    None if atoms.len() < MOST_ATOMS => {
+                        atoms.push(residual.to_vec());
+                        counts.push(1);
+                    }
+                    None => {}
+                }
+                jumps.note(nearest.is_none(), step)
+            }
+            Guard::Contrasts { quiet, centre, limit, jumps } => {
+                let centred: Vec<f64> = residual.iter().zip(centre).map(|(value, centre)| value - *centre).collect();
+                jumps.note(largest_along(quiet, &centred) > *limit, step)
+            }
+            Guard::Errors { whitener, centre, limit, doubt, onset, .. } => {
+                let centred: Vec<f64> = residual.iter().zip(centre).map(|(value, centre)| value - *centre).collect();
+                if *doubt == 0.0 {
+                    *onset = step;
+                }
+                *doubt = (*doubt + self::doubt(whitener, &centred)).max(0.0);
+                (*doubt > *limit).then_some(*onset)
+            }
+        }
+    }
+
+    /// The private observation model, where the residuals give it away.
+    pub(crate) fn recover(&self, adaptation: f64) -> Option<atoms::Atoms> {
+        let Guard::Atoms { atoms, counts, .. } = self else { return None };
+        let ratios = atoms.iter().map(|atom| atom.iter().map(|value| value / adaptation).collect()).collect();
+        (atoms.len() > 1).then(|| atoms::recover(ratios, counts.clone())).flatten()
+    }
+}
+
+/// Largest difference of two rows.
+fn apart(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |most, (a, b)| most.max((a - b).abs()))
+}
+
+/// Largest component of a row along some directions.
+fn largest_along(directions: &Mat<f64>, row: &[f64]) -> f64 {
+    let along =
+        |direction: usize| -> f64 { row.iter().zip(directions.col_as_slice(direction)).map(|(a, b)| a * b).sum() };
+    (0..directions.ncols()).map(|direction| along(direction).abs()).fold(0.0, f64::max)
+}
+
+/// Log-likelihood ratio of errors grown in variance against errors as usual, for one row.
+fn doubt(whitener: &Mat<f64>, row: &[f64]) -> f64 {
+    let size = row.len();
+    let white = |to: usize| -> f64 { (0..size).map(|from| row[from] * whitener[(from, to)]).sum() };
+    let square: f64 = (0..size).map(|to| white(to).powi(2)).sum();
+    let square = square.min(OUTLIER * size as f64);
+    square / 2.0 * (1.0 - 1.0 / GROWTH) - size as f64 / 2.0 * GROWTH.ln()
+}
+
+/// The r > 0 with mean e^{r·d} = 1: how fast the chance of a large CUSUM of such steps falls. `None` when they do not
+/// fall on average.
+fn exponent(steps: &[f64]) -> Option<f64> {
+    let count = steps.len() as f64;
+    let excess = |r: f64| steps.iter().map(|d| (r * d).exp()).sum::<f64>() / count - 1.0;
+    if steps.is_empty() || steps.iter().sum::<f64>() >= 0.0 {
+        return None;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    if excess(high) < 0.0 {
+        return Some(high); // Tails lighter than assumed earn no lower limit.
+    }
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        if excess(middle) < 0.0 { low = middle } else { high = middle }
+    }
+    (low > 0.05).then_some(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_symbol_is_no_change_and_two_jumps_are() {
+        let fresh = || Guard::Atoms {
+            atoms: vec![vec![0.1], vec![-0.1]],
+            counts: vec![5, 5],
+            blur: 0.0,
+            jumps: Jumps::default(),
+        };
+        let mut guard = fresh();
+        let seen = [0.1, 0.3, -0.1, 0.3, 0.3, 0.1];
+        assert!(seen.iter().enumerate().all(|(step, value)| guard.step(&[*value], 1.0, step).is_none()));
+        assert!(matches!(&guard, Guard::Atoms { counts, .. } if *counts == [7, 6, 3]));
+        let mut guard = fresh();
+        let onsets: Vec<Option<usize>> =
+            [0.1, 0.3, 0.1, 0.4].iter().enumerate().map(|(step, v)| guard.step(&[*v], 1.0, step)).collect();
+        assert_eq!(onsets, [None, None, None, Some(1)]);
+    }
+
+    #[test]
+    fn the_exponent_makes_a_martingale() {
+        // ±1 with probabilities 1/4 and 3/4: e^r/4 + 3e^{-r}/4 = 1 at r = ln 3; lighter than assumed counts as 1.
+        assert_eq!(exponent(&[1.0, -1.0, -1.0, -1.0]), Some(1.0));
+        // ±2: at half of that.
+        assert!((exponent(&[2.0, -2.0, -2.0, -2.0]).unwrap() - 3f64.ln() / 2.0).abs() < 1e-9);
+        assert_eq!(exponent(&[1.0, -0.5]), None);
+        assert_eq!(exponent(&[]), None);
+    }
+}
