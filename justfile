@@ -26,6 +26,10 @@ bench:
 bench-numpy:
     scripts/bench-numpy
 
+# The whitened fit against statsmodels.
+bench-statsmodels:
+    scripts/bench-statsmodels
+
 # Write the golden files anew.
 golden:
     python3 reference/make_golden.py crates/headwater/tests/golden

@@ -21,6 +21,10 @@ use std::path::{Path, PathBuf};
 /// Up to this many agents the ranking is shown along with the model.
 const RANKED_AGENTS: usize = 1000;
 
+/// Headings of `--help`, below the options all methods share.
+const WHITENED: &str = "Whitened";
+const PAPER: &str = "Paper's learner (gsl)";
+
 /// Learns who listens to whom, and how well informed each one is, from public beliefs
 #[derive(Debug, Args)]
 #[command(
@@ -47,56 +51,56 @@ pub(crate) struct Learn {
     /// What the weights a listener gives must satisfy [default: free for gsl, simplex otherwise]
     #[arg(long, value_enum)]
     constraint: Option<ConstraintName>,
-    /// whitened: added to the regressors' variance, relative to it, when there are few steps [default: 0]
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    /// Added to the regressors' variance, relative to it, when there are few steps [default: 0]
+    #[arg(help_heading = WHITENED, long, value_name = "R", allow_negative_numbers = true)]
     ridge: Option<f64>,
-    /// whitened: follow a changing network; the past counts λ times less with every step, where it counts at all
-    #[arg(long, value_name = "λ", allow_negative_numbers = true, conflicts_with = "recent")]
+    /// Follow a changing network; where nothing is exact, a step back counts λ times as much as the next
+    #[arg(help_heading = WHITENED, long, value_name = "λ", allow_negative_numbers = true, conflicts_with = "recent")]
     forget: Option<f64>,
-    /// whitened: follow a changing network; only this many steps back count
-    #[arg(long, value_name = "STEPS")]
+    /// Follow a changing network; where nothing is exact, only this many steps back count
+    #[arg(help_heading = WHITENED, long, value_name = "STEPS")]
     recent: Option<usize>,
-    /// whitened: follow a changing network, and print a JSON line at each change: time, kind, listeners
-    #[arg(long)]
+    /// Follow a changing network, and print a JSON line at each change: time, kind, listeners
+    #[arg(help_heading = WHITENED, long)]
     follow: bool,
-    /// gsl: M, steps in the running means [default: 50]
-    #[arg(long, value_name = "M")]
+    /// M, steps in the running means [default: 50]
+    #[arg(help_heading = PAPER, long, value_name = "M")]
     window: Option<usize>,
-    /// gsl: μ [default: 0.1]
-    #[arg(long, value_name = "μ", allow_negative_numbers = true)]
+    /// μ, how far an update goes [default: 0.1]
+    #[arg(help_heading = PAPER, long, value_name = "μ", allow_negative_numbers = true)]
     learning_rate: Option<f64>,
-    /// gsl: W, steps averaged into one update [default: 1]
-    #[arg(long, value_name = "W")]
+    /// W, steps averaged into one update [default: 1]
+    #[arg(help_heading = PAPER, long, value_name = "W")]
     batch: Option<usize>,
-    /// gsl: α, pulls small weights to zero [default: 0]
-    #[arg(long, value_name = "α", allow_negative_numbers = true)]
+    /// α, pulls small weights to zero [default: 0]
+    #[arg(help_heading = PAPER, long, value_name = "α", allow_negative_numbers = true)]
     sparsity: Option<f64>,
-    /// gsl: how often to go through the beliefs [default: 1]
-    #[arg(long, value_name = "P")]
+    /// How often to go through the beliefs [default: 1]
+    #[arg(help_heading = PAPER, long, value_name = "P")]
     passes: Option<usize>,
-    /// gsl: choose M, μ and α by the forecast error on the last fifth of the steps
-    #[arg(long, conflicts_with_all = ["window", "learning_rate", "sparsity", "resume"])]
+    /// Choose M, μ and α by the forecast error on the last fifth of the steps
+    #[arg(help_heading = PAPER, long, conflicts_with_all = ["window", "learning_rate", "sparsity", "resume"])]
     tune: bool,
-    /// gsl: take the evidence L̄ as known from this truth or model
-    #[arg(long, value_name = "TRUTH", conflicts_with = "resume")]
+    /// Take the evidence L̄ as known from this truth or model
+    #[arg(help_heading = PAPER, long, value_name = "TRUTH", conflicts_with = "resume")]
     evidence: Option<PathBuf>,
-    /// gsl: start from the weights of this model instead of uniform ones
-    #[arg(long, value_name = "MODEL", conflicts_with = "resume")]
+    /// Start from the weights of this model instead of uniform ones
+    #[arg(help_heading = PAPER, long, value_name = "MODEL", conflicts_with = "resume")]
     initial: Option<PathBuf>,
-    /// gsl: save the state of the learner here now and then, at the end, and on Ctrl-C
-    #[arg(long, value_name = "FILE")]
+    /// Save the state of the learner here now and then, at the end, and on Ctrl-C
+    #[arg(help_heading = PAPER, long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// gsl: continue from a checkpoint, on the same beliefs or longer ones
-    #[arg(long, value_name = "FILE")]
+    /// Continue from a checkpoint, on the same beliefs or longer ones
+    #[arg(help_heading = PAPER, long, value_name = "FILE")]
     resume: Option<PathBuf>,
-    /// gsl: write the squared error against --truth as CSV step,error
-    #[arg(long, value_name = "FILE", requires = "truth")]
+    /// Write the squared error against --truth as CSV step,error
+    #[arg(help_heading = PAPER, long, value_name = "FILE", requires = "truth")]
     trace: Option<PathBuf>,
     /// Steps between two rows of the trace [default: at most 2000 rows]
-    #[arg(long, value_name = "STEPS", requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = PAPER, long, value_name = "STEPS", requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
     trace_every: Option<u64>,
     /// The truth for --trace
-    #[arg(long, value_name = "TRUTH", requires = "trace")]
+    #[arg(help_heading = PAPER, long, value_name = "TRUTH", requires = "trace")]
     truth: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "table")]

@@ -267,6 +267,23 @@ fn tuning_finds_a_better_setting_than_a_poor_one() {
 }
 
 #[test]
+fn a_dropped_batch_does_not_touch_the_skill() {
+    // Updates start at frame 6 and take 30 frames each: the last 14 of 200 are neither learned from nor forecast, so the
+    // rivals must not be scored on them either, whatever they hold.
+    let (panel, _) = world(6, 3, 200, 14);
+    let params = GslParams { window: 5, batch: 30, ..GslParams::default() };
+    let skill = |panel: &Panel| gsl(panel, &params).unwrap().diagnostics.skill.unwrap();
+    let calm = skill(&panel);
+    assert_eq!(calm.steps, 86, "from the middle, frame 100, to the last whole batch, frame 185");
+    let width = panel.agents() * panel.ratios();
+    let wild = panel.cells().iter().enumerate().map(|(cell, value)| {
+        let step = cell / width;
+        if step < 186 { *value } else { value + 5.0 * (step % 2) as f64 }
+    });
+    assert_eq!(skill(&Panel::complete(panel.roster().clone(), wild.collect()).unwrap()), calm);
+}
+
+#[test]
 fn window_sums_do_not_drift() {
     // A large constant opinion under small movements: sums that only add and subtract would lose the movements.
     let (panel, _) = world(5, 2, 3000, 13);

@@ -182,6 +182,11 @@ impl<'a> Hearing<'a> {
         self.crowd.copies[speaker].len() > 1
     }
 
+    /// Whether there is an agent that nobody can be seen listening to.
+    pub(crate) fn someone_never_moves(&self) -> bool {
+        self.crowd.constant.contains(&true)
+    }
+
     /// The moments all listeners share: one log-ratio, no support.
     pub(crate) fn shared(&self) -> Option<&Moments> {
         match &self.source {

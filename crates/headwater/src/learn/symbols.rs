@@ -30,7 +30,7 @@ const ROUNDINGS: f64 = 64.0;
 const FULL_RANK: f64 = 1e-9;
 
 /// Symbols this far apart, in roots of the mean square distance to the own centre, are told apart without doubt.
-pub(crate) const CLEAR: f64 = 20.0;
+pub(crate) const CLEAR: f64 = 5.0;
 
 /// Decimal digits by which a certificate must exceed chance.
 const DIGITS: f64 = 20.0;

@@ -524,7 +524,8 @@ impl Tracker {
         let mut splits = vec![None; fits.len()];
         if params.symbols && hearing.listeners.iter().any(worth) {
             let means = Means::of(&stretch);
-            (splits, _) = whitened::splits(&stretch, &means, &hearing, &fits, 1.0 - adaptation, params);
+            let params = Whitened { adaptation: given, ..params.clone() };
+            (splits, _) = whitened::splits(&stretch, &means, &hearing, &fits, 1.0 - adaptation, &params);
             hearing.listeners.iter().for_each(|&listener| self.watches[listener].searched = stretch.steps());
         }
         let sum = 1.0 - adaptation;

@@ -74,6 +74,9 @@ impl Default for Whitened {
 /// Share of steps at which an agent may say exactly what it said before and still be certified.
 const MOST_REPEATS: f64 = 0.1;
 
+/// Sums of exact weights that differ by less are the same.
+const SAME_SUM: f64 = 1e-9;
+
 /// Log-beliefs that are all multiples of 10^−d for some d up to this are rounded.
 const DECIMALS: i32 = 9;
 
@@ -302,8 +305,19 @@ pub(crate) fn splits(
             (position, split)
         })
         .collect();
-    let mut splits = vec![None; fits.len()];
+    let mut splits: Vec<Option<Split>> = vec![None; fits.len()];
     found.into_iter().for_each(|(position, split)| splits[position] = split);
+    if hearing.someone_never_moves() {
+        // What a listener hears of an agent that never moves hides in the constant, and its weights sum to less. Only
+        // those that leave nothing unexplained stay certified: the largest sum, if two agree on it.
+        let total = |split: &Split| split.weights.iter().sum::<f64>();
+        let sums: Vec<f64> = splits.iter().flatten().filter(|split| split.certified).map(total).collect();
+        let largest = sums.iter().copied().fold(f64::MIN, f64::max);
+        let whole = params.adaptation.map_or(largest, |given| 1.0 - given);
+        let same = |sum: f64| (sum - whole).abs() <= SAME_SUM;
+        let agreed = params.adaptation.is_some() || sums.iter().filter(|sum| same(**sum)).count() >= 2;
+        splits.iter_mut().flatten().for_each(|split| split.certified &= agreed && same(total(split)));
+    }
     (splits, left_out)
 }
 
