@@ -54,6 +54,9 @@ pub(crate) struct Learn {
     /// Added to the regressors' variance, relative to it, when there are few steps [default: 0]
     #[arg(help_heading = WHITENED, long, value_name = "R", allow_negative_numbers = true)]
     ridge: Option<f64>,
+    /// How exact a weight should be, for the number of steps that would take
+    #[arg(help_heading = WHITENED, long, value_name = "ERROR", default_value_t = 0.01, value_parser = parse_precision)]
+    precision: f64,
     /// Follow a changing network; where nothing is exact, a step back counts λ times as much as the next
     #[arg(help_heading = WHITENED, long, value_name = "λ", allow_negative_numbers = true, conflicts_with = "recent")]
     forget: Option<f64>,
@@ -145,6 +148,41 @@ fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
     text.parse().map(Adaptation::Value).map_err(|_| "wanted a number, or auto".into())
 }
 
+fn parse_precision(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok().filter(|value| *value > 0.0 && *value < 1.0);
+    value.ok_or_else(|| "wanted a number above 0 and below 1".into())
+}
+
+/// How sure the weights are that are estimates.
+#[derive(Debug, Serialize)]
+struct Estimates {
+    /// Listeners whose weights are.
+    listeners: usize,
+    /// Root mean square standard error of a weight, before the constraint.
+    standard_error: f64,
+    /// What was asked for, and about how many steps it would take.
+    precision: f64,
+    steps_needed: f64,
+    /// Worst condition number of what weights were solved from.
+    condition: Option<f64>,
+}
+
+impl Estimates {
+    fn of(model: &Model, precision: f64) -> Option<Self> {
+        let columns = || model.diagnostics.columns.iter().filter(|column| column.status == Status::Statistical);
+        let errors: Vec<f64> = columns().filter_map(|column| column.weight_error).collect();
+        let mean = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
+        let steps = model.diagnostics.steps? as f64;
+        (!errors.is_empty()).then(|| Estimates {
+            listeners: errors.len(),
+            standard_error: mean.sqrt(),
+            precision,
+            steps_needed: (steps * mean / (precision * precision)).ceil(),
+            condition: columns().filter_map(|column| column.condition).max_by(f64::total_cmp),
+        })
+    }
+}
+
 /// What is printed.
 #[derive(Debug, Serialize)]
 struct Summary {
@@ -162,6 +200,8 @@ struct Summary {
     certified: usize,
     identified: usize,
     column_sum_spread: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimates: Option<Estimates>,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     top: Vec<Top>,
@@ -417,6 +457,7 @@ impl Learn {
             certified: columns(Status::Certified),
             identified: columns(Status::Identified),
             column_sum_spread: model.diagnostics.column_sum_spread,
+            estimates: Estimates::of(model, self.precision),
             warnings: model.diagnostics.warnings.clone(),
             top,
             model: self.out.display().to_string(),
@@ -471,6 +512,17 @@ impl Summary {
         if let Some(spread) = self.column_sum_spread {
             let sums = "Weights given by a listener should sum to the same for all";
             text.push_str(&format!("{sums}; as estimated they differ by up to {}.\n", number(spread)));
+        }
+        if let Some(estimates) = &self.estimates {
+            let condition = estimates
+                .condition
+                .map_or(String::new(), |worst| format!("; worst condition number {}", number(worst)));
+            text.push_str(&format!(
+                "Estimated weights have a standard error of about {} before the constraint; for {} about {} steps would be needed{condition}.\n",
+                number(estimates.standard_error),
+                estimates.precision,
+                number(estimates.steps_needed)
+            ));
         }
         if !self.top.is_empty() {
             let rows = self.top.iter().enumerate().map(|(position, top)| {

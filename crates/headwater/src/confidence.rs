@@ -7,7 +7,7 @@
 //! threads, and show their progress.
 
 use crate::learn::hearing::Crowd;
-use crate::learn::moments::Moments;
+use crate::learn::moments::{Moments, affordable};
 use crate::learn::ring::Ring;
 use crate::learn::whitened::{self, Estimate, Whitened};
 use crate::model::Skill;
@@ -224,6 +224,7 @@ impl<'a> Bootstrap<'a> {
             return Err(Error::NotReady { seen: panel.steps(), needed: 11 });
         }
         let count = STRETCHES.min(transitions / 2);
+        affordable(panel.agents() * panel.ratios(), count + 1, "resample fewer agents")?;
         let truth = crate::influence(model)?.truth;
         let params = Whitened { symbols: false, ..params.clone() };
         Ok(Bootstrap { model, truth, crowd: Crowd::of(panel), params, stretches: Ring::of(panel, count), seed })
@@ -340,6 +341,7 @@ impl<'a> Rotation<'a> {
     }
 
     fn heard(&self, panel: &Panel) -> Result<Heard, Error> {
+        affordable(panel.agents() * panel.ratios(), 2, "rotate fewer agents")?;
         let moments = Moments::of(panel, 1..panel.steps());
         let estimate = whitened::estimate(&moments, &Crowd::of(panel), &self.params, None)?;
         let forecast = whitened::held_out(panel, &self.params).ok();

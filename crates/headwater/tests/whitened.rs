@@ -169,6 +169,37 @@ fn a_full_dimension_is_statistical_and_says_so() {
     assert!(model.diagnostics.columns.iter().all(|column| column.status == Status::Identified && column.rank == 2));
 }
 
+/// The standard error the columns report is the error that free fits make, and falls with the root of the steps. The
+/// median over 15 worlds, because the few least certain directions of a world make most of its error.
+#[test]
+fn standard_errors_are_what_they_say() {
+    for (dimension, hypotheses) in [(1, 2), (4, 5)] {
+        let mut claims = Vec::new();
+        for steps in [400, 1600] {
+            let mut ratios = Vec::new();
+            let mut claimed = 0.0;
+            for seed in 0..15 {
+                let likelihoods = Likelihoods::Gaussian { dimension };
+                let base =
+                    WorldParams { agents: 8, edge_probability: 0.4, hypotheses, likelihoods, ..WorldParams::default() };
+                let (panel, truth) = simulate(&WorldParams { steps, seed, ..base }).unwrap();
+                let free = Whitened { constraint: Constraint::Free, symbols: false, ..Whitened::default() };
+                let model = whitened(&panel, &free).unwrap();
+                let columns = &model.diagnostics.columns;
+                let claim = columns.iter().map(|column| column.weight_error.unwrap().powi(2)).sum::<f64>();
+                ratios.push(error(&model, &truth) / 8.0 / claim);
+                claimed += claim;
+                assert!(columns.iter().all(|column| column.condition.unwrap() >= 1.0));
+            }
+            ratios.sort_by(f64::total_cmp);
+            eprintln!("dimension {dimension}, T = {steps}: squared errors over their claims {ratios:.2?}");
+            assert!((0.6..1.6).contains(&ratios[7]), "{ratios:?}");
+            claims.push(claimed);
+        }
+        assert!((0.15..0.4).contains(&(claims[1] / claims[0])), "{claims:?}");
+    }
+}
+
 #[test]
 fn constant_and_identical_agents_are_named() {
     let (panel, truth) = simulate(&WorldParams { steps: 150, ..WorldParams::default() }).unwrap();

@@ -10,6 +10,7 @@ use super::hearing::{Ear, Hearing};
 use super::simplex;
 use super::whitened::Whitened;
 use crate::model::Status;
+use faer::linalg::solvers::Llt;
 use faer::{Mat, MatRef, Side};
 use rayon::prelude::*;
 
@@ -66,10 +67,11 @@ pub(crate) fn normal(ear: &Ear<'_>, weights: &Mat<f64>) -> (Mat<f64>, Vec<f64>) 
     for g in 0..ratios {
         for (position, &speaker) in regressors.iter().enumerate() {
             let column = moments.xx_column(g * agents + speaker);
-            let out = gram.col_as_slice_mut(position);
+            // Below the diagonal only: these sums read all moments once a listener and round, which is what takes the time.
+            let out = &mut gram.col_as_slice_mut(position)[position..];
             for h in 0..ratios {
                 let (weight, block) = (weights[(h, g)], &column[h * agents..(h + 1) * agents]);
-                for (out, &row) in out.iter_mut().zip(regressors.iter()) {
+                for (out, &row) in out.iter_mut().zip(&regressors[position..]) {
                     *out += weight * block[row];
                 }
             }
@@ -80,6 +82,11 @@ pub(crate) fn normal(ear: &Ear<'_>, weights: &Mat<f64>) -> (Mat<f64>, Vec<f64>) 
             linear.iter_mut().zip(regressors.iter()).for_each(|(out, &row)| *out += weight * block[row]);
         }
     }
+    for column in 1..size {
+        for row in 0..column {
+            gram[(row, column)] = gram[(column, row)];
+        }
+    }
     (gram, linear)
 }
 
@@ -87,23 +94,24 @@ pub(crate) fn normal(ear: &Ear<'_>, weights: &Mat<f64>) -> (Mat<f64>, Vec<f64>) 
 fn covariance(ear: &Ear<'_>, weights: &[f64]) -> Mat<f64> {
     let Ear { moments, listener, regressors } = ear;
     let (agents, ratios) = (moments.agents(), moments.ratios());
-    // For each pair of ratios: S b, then bᵀS b; and bᵀC.
+    // For each pair of ratios h ≥ g: S b, then bᵀS b; and bᵀC.
     let heard: Vec<Vec<f64>> = (0..ratios)
         .map(|g| {
-            let mut sums = vec![0.0; ratios * agents];
+            let mut sums = vec![0.0; (ratios - g) * agents];
             for (&speaker, weight) in regressors.iter().zip(weights).filter(|(_, weight)| **weight != 0.0) {
-                let column = moments.xx_column(g * agents + speaker);
+                let column = &moments.xx_column(g * agents + speaker)[g * agents..];
                 sums.iter_mut().zip(column).for_each(|(sum, value)| *sum += weight * value);
             }
             sums
         })
         .collect();
-    let along = |values: &[f64], h: usize| -> f64 {
-        regressors.iter().zip(weights).map(|(&speaker, weight)| weight * values[h * agents + speaker]).sum()
+    let along = |values: &[f64]| -> f64 {
+        regressors.iter().zip(weights).map(|(&speaker, weight)| weight * values[speaker]).sum()
     };
-    let crossed = |h: usize, g: usize| along(moments.xy_column(g * agents + listener), h);
-    Mat::from_fn(ratios, ratios, |h, g| {
-        let squares = along(&heard[g], h).midpoint(along(&heard[h], g));
+    let crossed = |h: usize, g: usize| along(&moments.xy_column(g * agents + listener)[h * agents..]);
+    Mat::from_fn(ratios, ratios, |row, column| {
+        let (h, g) = (row.max(column), row.min(column));
+        let squares = along(&heard[g][(h - g) * agents..]);
         (moments.yy(*listener)[h * ratios + g] - crossed(h, g) - crossed(g, h) + squares) / moments.weight()
     })
 }
@@ -154,7 +162,8 @@ fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
     let factored = simplex::factor(&gram);
     let targets = Mat::from_fn(size, listeners.len(), |row, column| moments.xy(regressors[row], listeners[column]));
     let solved = factored.as_ref().map(|llt| faer::prelude::Solve::solve(llt, &targets));
-    let products = solved.as_ref().map(|solved| &gram * solved);
+    // The ridge that was added, on the diagonal.
+    let lifted = gram[(0, 0)] - moments.xx(regressors[0], regressors[0]);
     let precision = factored.as_ref().map_or(0.0, |llt| simplex::solve(llt, &vec![1.0; size]).iter().sum::<f64>());
     (listeners.par_iter().enumerate())
         .map(|(position, &listener)| {
@@ -162,12 +171,10 @@ fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
                 Some(solved) => solved.col_as_slice(position).to_vec(),
                 None => vec![0.0; size],
             };
-            // yᵀy − 2bᵀc + bᵀGb, the last from one product for all listeners.
+            // yᵀy − 2bᵀc + bᵀGb, where (G + ridge)b = c.
             let crossed = |values: &[f64]| weights.iter().zip(values).map(|(a, b)| a * b).sum::<f64>();
-            let (target, product) =
-                (targets.col_as_slice(position), products.as_ref().map(|p| p.col_as_slice(position)));
-            let squares = product.map_or(0.0, crossed);
-            let left = (moments.yy(listener)[0] - 2.0 * crossed(target) + squares) / moments.weight();
+            let explained = if solved.is_some() { crossed(targets.col_as_slice(position)) } else { 0.0 };
+            let left = (moments.yy(listener)[0] - explained - lifted * crossed(&weights)) / moments.weight();
             let residual = Mat::from_fn(1, 1, |_, _| left);
             let noise = left.max(f64::MIN_POSITIVE);
             Fit { vote: (weights.iter().sum(), 1.0 / (noise * precision)), weights, covariance: residual }
@@ -273,15 +280,18 @@ fn smallest_eigenvalue(matrix: &Mat<f64>) -> Option<f64> {
     Some(1.0 / stretch(matrix.nrows(), |v| simplex::solve(&llt, v)))
 }
 
-/// Condition number of an information matrix scaled to unit diagonal; `None` when it is singular.
-pub(crate) fn condition(gram: &Mat<f64>) -> Option<f64> {
-    let scaled = unit_diagonal(gram);
+/// Condition number of an information matrix scaled to unit diagonal, from its factor.
+pub(crate) fn condition(gram: &Mat<f64>, llt: &Llt<f64>) -> Option<f64> {
+    let size = gram.nrows();
+    let scale: Vec<f64> = (0..size).map(|index| gram[(index, index)].max(f64::MIN_POSITIVE).sqrt()).collect();
+    let times = |v: &[f64]| -> Vec<f64> { v.iter().zip(&scale).map(|(v, scale)| v * scale).collect() };
+    let over = |v: &[f64]| -> Vec<f64> { v.iter().zip(&scale).map(|(v, scale)| v / scale).collect() };
     let product = |v: &[f64]| {
-        let out = &scaled * MatRef::from_column_major_slice(v, v.len(), 1);
-        (0..v.len()).map(|row| out[(row, 0)]).collect()
+        let out = gram * MatRef::from_column_major_slice(&over(v), size, 1);
+        over(out.col_as_slice(0))
     };
-    let largest = stretch(scaled.nrows(), product);
-    smallest_eigenvalue(&scaled).map(|smallest| largest / smallest).filter(|condition| condition.is_finite())
+    let inverse = |v: &[f64]| times(&simplex::solve(llt, &times(v)));
+    Some(stretch(size, product) * stretch(size, inverse)).filter(|condition| condition.is_finite())
 }
 
 /// Up to this many regressors it is worked out who is confounded with whom.

@@ -14,11 +14,24 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Frames squared at a time.
-const FRAMES_PER_BLOCK: usize = 256;
+/// Frames squared at a time: many, because the sums go through memory once a block.
+const FRAMES_PER_BLOCK: usize = 1024;
 
 /// Columns of a moment per task; fixed, so that the thread count changes no bit.
 const COLUMNS_PER_TASK: usize = 128;
+
+/// Bytes that moments may take together.
+const MOST_BYTES: f64 = 64e9;
+
+/// Refuses what no machine we know could hold: this many moments of this many series.
+pub(crate) fn affordable(series: usize, count: usize, cure: &str) -> Result<(), Error> {
+    let bytes = 16.0 * (series as f64).powi(2) * count as f64;
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    let reason = format!("second moments of {series} series, {count} times, take {:.0} GB; {cure}", bytes / 1e9);
+    Err(Error::Undefined { what: "a fit of this size", reason })
+}
 
 /// Weighted, centred lagged moments of N agents and H log-ratios.
 ///
@@ -142,6 +155,7 @@ impl Moments {
             let end = (start + FRAMES_PER_BLOCK).min(count);
             self.push_block(&frames[start * size..(end + 1) * size]);
         }
+        self.mirror();
     }
 
     /// Adds a run of B+1 frames, B transitions.
@@ -151,8 +165,8 @@ impl Moments {
         if self.origin.is_empty() {
             self.origin = frames[..size].to_vec();
         }
-        let (x, mean_x) = centred(&frames[..count * size], &self.origin);
-        let (y, mean_y) = centred(&frames[size..], &self.origin);
+        let ((x, mean_x), (y, mean_y)) =
+            rayon::join(|| centred(&frames[..count * size], &self.origin), || centred(&frames[size..], &self.origin));
         let (x_mat, y_mat) =
             (MatRef::from_column_major_slice(&x, size, count), MatRef::from_column_major_slice(&y, size, count));
         let chunk = COLUMNS_PER_TASK * size;
@@ -176,14 +190,19 @@ impl Moments {
             }
         }
         self.shift(count as f64, &mean_x, &mean_y);
-        self.mirror();
     }
 
     fn mirror(&mut self) {
+        /// Side of a tile that fits a cache.
+        const TILE: usize = 32;
         let size = self.size();
-        for column in 1..size {
-            for row in 0..column {
-                self.xx[column * size + row] = self.xx[row * size + column];
+        for first in (0..size).step_by(TILE) {
+            for second in (0..=first).step_by(TILE) {
+                for column in first..(first + TILE).min(size) {
+                    for row in second..(second + TILE).min(column) {
+                        self.xx[column * size + row] = self.xx[row * size + column];
+                    }
+                }
             }
         }
     }
@@ -271,16 +290,14 @@ impl Moments {
 fn centred(frames: &[f64], origin: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let size = origin.len();
     let count = (frames.len() / size) as f64;
-    let mut out = frames.to_vec();
     let mut mean = vec![0.0; size];
-    for frame in out.chunks_exact_mut(size) {
-        for ((value, origin), mean) in frame.iter_mut().zip(origin).zip(&mut mean) {
-            *value -= origin;
-            *mean += *value / count;
-        }
+    for frame in frames.chunks_exact(size) {
+        mean.iter_mut().zip(frame.iter().zip(origin)).for_each(|(mean, (value, origin))| *mean += value - origin);
     }
-    for frame in out.chunks_exact_mut(size) {
-        frame.iter_mut().zip(&mean).for_each(|(value, mean)| *value -= mean);
+    mean.iter_mut().for_each(|mean| *mean /= count);
+    let mut out = Vec::with_capacity(frames.len());
+    for frame in frames.chunks_exact(size) {
+        out.extend(frame.iter().zip(origin).zip(&mean).map(|((value, origin), mean)| value - origin - mean));
     }
     (out, mean)
 }

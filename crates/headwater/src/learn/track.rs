@@ -14,7 +14,7 @@ use super::fit::{self, Fit, Standing};
 use super::gsl::Constraint;
 use super::guard::{EVIDENCE, Guard};
 use super::hearing::{Crowd, Hearing};
-use super::moments::Moments;
+use super::moments::{Moments, affordable};
 use super::ring::Ring;
 use super::symbols::Split;
 use super::whitened::{self, Means, Whitened};
@@ -200,6 +200,7 @@ impl Tracker {
         let window = params.window.unwrap_or(WINDOW.max(4 * agents / ratios + WINDOW / 2));
         require(window >= 16, "window", window, "at least 16 frames")?;
         let size = agents * ratios;
+        affordable(size, 5, "follow fewer agents")?;
         let capacity = (RING_BYTES / (16 * size * size)).clamp(4, 256);
         let watch = Watch { since: 1, next: 0, searched: 0, known: None, stale: false };
         Ok(Tracker {

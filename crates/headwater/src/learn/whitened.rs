@@ -23,6 +23,7 @@ use crate::error::require;
 use crate::model::{self, Column, Diagnostics, Innovation, Likelihood, Method, Status, Track, Truth};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::Mat;
+use faer::prelude::Solve;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -74,6 +75,9 @@ impl Default for Whitened {
 /// Share of steps at which an agent may say exactly what it said before and still be certified.
 const MOST_REPEATS: f64 = 0.1;
 
+/// Information matrices conditioned worse than this do not tell speakers apart.
+const COLLINEAR: f64 = 1e10;
+
 /// Sums of exact weights that differ by less are the same.
 const SAME_SUM: f64 = 1e-9;
 
@@ -89,12 +93,19 @@ fn on_a_grid(cells: &[f64]) -> bool {
     })
 }
 
-/// Share of transitions at which an agent does not move at all.
-fn repeats(panel: &Panel, agent: usize) -> f64 {
-    let (agents, ratios) = (panel.agents(), panel.ratios());
-    let cell = |step: usize, ratio: usize| panel.cells()[(step * ratios + ratio) * agents + agent];
-    let still = |step: &usize| (0..ratios).all(|ratio| cell(*step, ratio) == cell(step - 1, ratio));
-    (1..panel.steps()).filter(still).count() as f64 / (panel.steps() - 1) as f64
+/// For each agent the share of transitions at which it does not move at all.
+fn repeats(panel: &Panel) -> Vec<f64> {
+    let (agents, width) = (panel.agents(), panel.agents() * panel.ratios());
+    let mut still = vec![0usize; agents];
+    let mut moved = vec![false; agents];
+    for (before, now) in panel.cells().chunks_exact(width).zip(panel.cells().chunks_exact(width).skip(1)) {
+        moved.fill(false);
+        for (before, now) in before.chunks_exact(agents).zip(now.chunks_exact(agents)) {
+            moved.iter_mut().zip(before.iter().zip(now)).for_each(|(moved, (before, now))| *moved |= before != now);
+        }
+        still.iter_mut().zip(&moved).for_each(|(still, moved)| *still += usize::from(!moved));
+    }
+    still.into_iter().map(|still| still as f64 / (panel.steps() - 1) as f64).collect()
 }
 
 /// A network fitted to moments alone, without a search for symbols.
@@ -153,8 +164,9 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             params.budget
         ));
     }
+    let repeats = repeats(panel);
     let repeating: Vec<usize> =
-        listeners.iter().copied().filter(|&listener| repeats(panel, listener) > MOST_REPEATS).collect();
+        listeners.iter().copied().filter(|&listener| repeats[listener] > MOST_REPEATS).collect();
     if !repeating.is_empty() {
         warnings.push(format!(
             "these agents often repeat themselves exactly, as when silence is carried forward, so nothing is certified for them: {}",
@@ -225,6 +237,17 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             }
         })
     });
+    let poor = |position: &usize| {
+        let known = precisions[*position].as_ref().filter(|_| standings[*position].status == Status::Statistical);
+        known.is_some_and(|precision| precision.condition.is_none_or(|condition| condition > COLLINEAR))
+    };
+    let collinear: Vec<usize> = (0..listeners.len()).filter(poor).map(|position| listeners[position]).collect();
+    if !collinear.is_empty() {
+        warnings.push(format!(
+            "what these listeners may hear is nearly collinear, so single weights mean little even where their sums do: {}",
+            panel.roster().list(&collinear)
+        ));
+    }
     let mut errors = vec![vec![0.0; ratios]; agents];
     for (position, &agent) in listeners.iter().enumerate().filter(|(_, agent)| !exact[**agent]) {
         let (evidence, covariance) = (model.evidence.agent(agent), &fits[position].covariance);
@@ -281,7 +304,7 @@ pub(crate) fn splits(
     let (affordable, left_out) = affordable(fits, &sizes, (panel.steps() - 1) * ratios, params.budget);
     let data = transitions_of(panel, means);
     // Exact relations among numbers on a grid, or among repeated ones, are no sign of anything.
-    let coarse = on_a_grid(panel.cells());
+    let (coarse, repeats) = (on_a_grid(panel.cells()), repeats(panel));
     let found: Vec<(usize, Option<Split>)> = affordable
         .into_par_iter()
         .map(|position| {
@@ -300,7 +323,7 @@ pub(crate) fn splits(
             if let Some(split) = &mut split {
                 let mut heard = speakers.iter().zip(&split.weights).filter(|(_, weight)| weight.abs() > 1e-9);
                 let copied = heard.any(|(&speaker, _)| hearing.copied(speaker));
-                split.certified &= !coarse && !copied && repeats(panel, listener) <= MOST_REPEATS;
+                split.certified &= !coarse && !copied && repeats[listener] <= MOST_REPEATS;
             }
             (position, split)
         })
@@ -393,6 +416,10 @@ fn check(panel: &Panel, params: &Whitened) -> Result<(), Error> {
                 wanted: format!("{} lists of indices below that", panel.agents()),
             });
         }
+    }
+    let size = panel.agents() * panel.ratios();
+    if params.support.is_none() {
+        super::moments::affordable(size, 1, "give a graph of who may hear whom, or fewer agents")?;
     }
     if !panel.is_complete() {
         return Err(Error::Undefined {
@@ -580,8 +607,8 @@ struct Precision {
     levers: Vec<Lever>,
 }
 
-/// Probes of the trace of an inverse: good to a tenth, which is plenty for an error bar.
-const PROBES: u64 = 16;
+/// Probes of the trace of an inverse, at most: good to a few parts in a hundred.
+const PROBES: usize = 64;
 
 impl Precision {
     fn of(ear: &Ear<'_>, weights: &Mat<f64>) -> Self {
@@ -593,12 +620,17 @@ impl Precision {
             return Precision { condition: None, weight_error: 0.0, levers: Vec::new() };
         };
         let along = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        // The trace of the inverse: exactly when there are few regressors, otherwise by probes of random signs.
+        let count = size.min(PROBES);
         let mut signs = ChaCha8Rng::seed_from_u64(size as u64);
-        let probe = |_| {
-            let z: Vec<f64> = (0..size).map(|_| if signs.random::<bool>() { 1.0 } else { -1.0 }).collect();
-            along(&simplex::solve(&llt, &z), &z)
-        };
-        let trace = (0..PROBES).map(probe).sum::<f64>() / PROBES as f64;
+        let probes = Mat::from_fn(size, count, |row, column| match () {
+            () if size == count => f64::from(row == column),
+            () if signs.random::<bool>() => 1.0,
+            () => -1.0,
+        });
+        let solved = llt.solve(&probes);
+        let probed = (0..count).map(|index| along(solved.col_as_slice(index), probes.col_as_slice(index))).sum::<f64>();
+        let trace = if size == count { probed } else { probed / count as f64 };
         let mean_x = moments.mean_x();
         let ones = vec![1.0; size];
         let total = along(&simplex::solve(&llt, &ones), &ones);
@@ -609,7 +641,7 @@ impl Precision {
             Lever { across: (along(&solved, &mean) - crossed * crossed / total).max(0.0), level: crossed / total }
         };
         Precision {
-            condition: fit::condition(&gram),
+            condition: fit::condition(&gram, &llt),
             weight_error: (trace / size as f64).sqrt(),
             levers: (0..ratios).map(lever).collect(),
         }
@@ -719,11 +751,16 @@ fn private_models(
     Ok(exact)
 }
 
+/// Rounds of reweighting for a fit that is only to forecast.
+const HELD_OUT_ROUNDS: usize = 3;
+
 /// Forecasts of the last fifth of a panel by a fit that has seen only the rest; symbols are not looked for.
 pub fn held_out(panel: &Panel, params: &Whitened) -> Result<crate::confidence::Forecast, Error> {
     let steps = panel.steps();
     let split = steps - steps.div_ceil(5);
     let seen = panel.slice(0..split)?;
-    let model = whitened(&seen, &Whitened { symbols: false, ..params.clone() })?;
+    // Reweighting beyond a few rounds moves digits that no forecast shows.
+    let rounds = params.rounds.min(HELD_OUT_ROUNDS);
+    let model = whitened(&seen, &Whitened { symbols: false, rounds, ..params.clone() })?;
     crate::confidence::forecast(panel, split, &model)
 }
