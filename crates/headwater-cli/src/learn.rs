@@ -8,6 +8,7 @@ use crate::screen::{Format, Screen, count, csv, number, percent, short, table, w
 use clap::{Args, ValueEnum};
 use headwater::confidence::{self, Verdict};
 use headwater::learn::gsl::Constraint;
+use headwater::learn::released::{Released, as_released};
 use headwater::learn::track::{Memory, Tracker, Tracking};
 use headwater::learn::whitened::{self, Whitened};
 use headwater::model::{Change, Status};
@@ -24,6 +25,7 @@ const RANKED_AGENTS: usize = 1000;
 /// Headings of `--help`, below the options all methods share.
 const WHITENED: &str = "Whitened";
 const PAPER: &str = "Paper's learner (gsl)";
+const RELEASED: &str = "Authors' scripts (as-released), with learning rate, batch, sparsity and passes";
 
 /// Learns who listens to whom, and how well informed each one is, from public beliefs
 #[derive(Debug, Args)]
@@ -48,7 +50,7 @@ pub(crate) struct Learn {
     /// Only these edges (and self-weights) may be non-zero: CSV source,target
     #[arg(long, value_name = "EDGES", conflicts_with = "resume")]
     graph: Option<PathBuf>,
-    /// What the weights a listener gives must satisfy [default: free for gsl, simplex otherwise]
+    /// What the weights a listener gives must satisfy [default: simplex for whitened, free otherwise]
     #[arg(long, value_enum)]
     constraint: Option<ConstraintName>,
     /// Added to the regressors' variance, relative to it, when there are few steps [default: 0]
@@ -105,6 +107,12 @@ pub(crate) struct Learn {
     /// The truth for --trace
     #[arg(help_heading = PAPER, long, value_name = "TRUTH", requires = "trace")]
     truth: Option<PathBuf>,
+    /// μ is multiplied by this after each batch; the scripts have 0.9996 for one network [default: 1]
+    #[arg(help_heading = RELEASED, long, value_name = "FACTOR", allow_negative_numbers = true)]
+    decay: Option<f64>,
+    /// Of the random first weights [default: 45]
+    #[arg(help_heading = RELEASED, long, value_name = "SEED")]
+    seed: Option<u64>,
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -116,6 +124,8 @@ enum MethodName {
     Whitened,
     /// The paper's stochastic gradient
     Gsl,
+    /// The authors' released Twitter scripts, slips included, to check what was published
+    AsReleased,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -218,27 +228,24 @@ struct Top {
 
 impl Learn {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        self.check_method()?;
         self.check_paths()?;
         let mut warnings = Vec::new();
         let (mut model, settings, trace) = match self.method {
             MethodName::Gsl => {
-                let foreign = [
-                    (self.forget.is_some(), "--forget"),
-                    (self.recent.is_some(), "--recent"),
-                    (self.follow, "--follow"),
-                    (self.ridge.is_some(), "--ridge"),
-                ];
-                if let Some((_, option)) = foreign.iter().find(|(given, _)| *given) {
-                    return Err(Failure::usage(
-                        format!("{option} belongs to --method whitened"),
-                        "leave out --method gsl, or the option: gsl follows changes by itself, slowly",
-                    ));
-                }
                 let resumed = self.resume.as_deref().map(paper::read_checkpoint).transpose()?;
                 let params = self.paper_params(resumed.as_ref())?;
                 let panel = self.panel(screen, &mut warnings)?;
                 let learned = self.paper(&panel, &params, resumed, &mut warnings, screen)?;
                 (learned.model, learned.settings, learned.trace)
+            }
+            MethodName::AsReleased => {
+                let params = self.released_params()?;
+                let panel = self.panel(screen, &mut warnings)?;
+                let alive = screen.alive("learning as released");
+                let model = as_released(&panel, &params).map_err(Failure::about(&self.beliefs))?;
+                drop(alive);
+                (model, Map::new(), None)
             }
             MethodName::Whitened => {
                 let model = self.whitened(&mut warnings, screen)?;
@@ -259,26 +266,64 @@ impl Learn {
         self.print(&model, settings, screen)
     }
 
-    fn whitened(&self, warnings: &mut Vec<String>, screen: &mut Screen) -> Result<Model, Failure> {
-        let foreign = [
-            (self.window.is_some(), "--window"),
-            (self.learning_rate.is_some(), "--learning-rate"),
-            (self.batch.is_some(), "--batch"),
-            (self.sparsity.is_some(), "--sparsity"),
-            (self.passes.is_some(), "--passes"),
-            (self.tune, "--tune"),
-            (self.evidence.is_some(), "--evidence"),
-            (self.initial.is_some(), "--initial"),
-            (self.checkpoint.is_some(), "--checkpoint"),
-            (self.resume.is_some(), "--resume"),
-            (self.trace.is_some(), "--trace"),
+    /// No option is given to a method that has no use for it.
+    fn check_method(&self) -> Result<(), Failure> {
+        use MethodName::{AsReleased, Gsl, Whitened};
+        let options: [(bool, &str, &[MethodName]); 20] = [
+            (self.graph.is_some(), "--graph", &[Whitened, Gsl]),
+            (self.constraint.is_some(), "--constraint", &[Whitened, Gsl]),
+            (self.ridge.is_some(), "--ridge", &[Whitened]),
+            (self.forget.is_some(), "--forget", &[Whitened]),
+            (self.recent.is_some(), "--recent", &[Whitened]),
+            (self.follow, "--follow", &[Whitened]),
+            (self.window.is_some(), "--window", &[Gsl]),
+            (self.learning_rate.is_some(), "--learning-rate", &[Gsl, AsReleased]),
+            (self.batch.is_some(), "--batch", &[Gsl, AsReleased]),
+            (self.sparsity.is_some(), "--sparsity", &[Gsl, AsReleased]),
+            (self.passes.is_some(), "--passes", &[Gsl, AsReleased]),
+            (self.tune, "--tune", &[Gsl]),
+            (self.evidence.is_some(), "--evidence", &[Gsl]),
+            (self.initial.is_some(), "--initial", &[Gsl]),
+            (self.checkpoint.is_some(), "--checkpoint", &[Gsl]),
+            (self.resume.is_some(), "--resume", &[Gsl]),
+            (self.trace.is_some(), "--trace", &[Gsl]),
+            (self.trace_every.is_some(), "--trace-every", &[Gsl]),
+            (self.decay.is_some(), "--decay", &[AsReleased]),
+            (self.seed.is_some(), "--seed", &[AsReleased]),
         ];
-        if let Some((_, option)) = foreign.iter().find(|(given, _)| *given) {
+        let foreign = options.iter().find(|(given, _, methods)| *given && !methods.contains(&self.method));
+        let Some((_, option, methods)) = foreign else { return Ok(()) };
+        let name =
+            |method: &MethodName| method.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        let names: Vec<String> = methods.iter().map(name).collect();
+        Err(Failure::usage(
+            format!("{option} belongs to --method {}", names.join(" or ")),
+            format!("leave it out, or choose that method: --method {} has no use for it", name(&self.method)),
+        ))
+    }
+
+    fn released_params(&self) -> Result<Released, Failure> {
+        let Some(adaptation) = self.number_for_adaptation() else {
             return Err(Failure::usage(
-                format!("{option} belongs to --method gsl"),
-                "add --method gsl, or leave it out: --method whitened needs none of it",
+                "--method as-released cannot estimate δ: it needs a number for --adaptation",
+                "the authors' scripts use --adaptation 0.0001",
             ));
-        }
+        };
+        let released = Released::default();
+        let params = Released {
+            adaptation,
+            learning_rate: self.learning_rate.unwrap_or(released.learning_rate),
+            decay: self.decay.unwrap_or(released.decay),
+            sparsity: self.sparsity.unwrap_or(released.sparsity),
+            batch: self.batch.unwrap_or(released.batch),
+            passes: self.passes.unwrap_or(released.passes),
+            seed: self.seed.unwrap_or(released.seed),
+        };
+        params.check()?;
+        Ok(params)
+    }
+
+    fn whitened(&self, warnings: &mut Vec<String>, screen: &mut Screen) -> Result<Model, Failure> {
         let mut params = Whitened {
             adaptation: self.number_for_adaptation(),
             constraint: self.constraint.map_or(Constraint::Simplex, Constraint::from),

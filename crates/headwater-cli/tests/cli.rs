@@ -479,6 +479,23 @@ fn changes_are_followed() {
 }
 
 #[test]
+fn the_released_procedure_learns_and_ranks() {
+    let place = Place::with_world("--hypotheses 2");
+    let short = "learn w/beliefs.parquet --method as-released --adaptation 0.05 --passes 2 --quiet";
+    let text = place.done(&format!("{short} --out m.json"));
+    assert!(text.contains("learned by as-released"), "{text}");
+    place.done(&format!("{short} --out n.json"));
+    assert_eq!(place.read("m.json"), place.read("n.json"));
+    place.done(&format!("{short} --out n.json --seed 46 --decay 0.999 --batch 10 --sparsity 0 --learning-rate 1e-4"));
+    assert_ne!(place.read("m.json"), place.read("n.json"));
+    let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert_eq!(model["method"], "as-released");
+    assert!(model["diagnostics"]["warnings"][0].as_str().unwrap().contains("not for your own data"));
+    let ranking: Value = serde_json::from_str(&place.done("rank m.json --format json")).unwrap();
+    assert_eq!(ranking["agents"].as_array().unwrap().len(), 8);
+}
+
+#[test]
 fn silence_is_carried_forward_counted_and_warned_of() {
     let place = Place::with_world("--silence 0.2");
     let output = place.run(LEARN);
@@ -561,6 +578,9 @@ fn wrong_usage_exits_with_two() {
         "explain m.json --agent a --what-if explode",
         "learn b.csv --out m.json --forget 0.9 --recent 50",
         "learn b.csv --out m.json --method gsl --adaptation 0.1 --follow",
+        "learn b.csv --out m.json --method as-released",
+        "learn b.csv --out m.json --method as-released --adaptation 0.1 --graph e.csv",
+        "learn b.csv --out m.json --window 5",
     ] {
         place.refused(arguments, 2);
     }

@@ -7,6 +7,7 @@
 //! speaker. Influence flows speaker → listener.
 
 use crate::Error;
+use faer::MatRef;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 use rayon::prelude::*;
@@ -420,6 +421,26 @@ impl Combination {
             })
             .collect();
         Ok(Centrality { values, residual, moved, components, sources })
+    }
+
+    /// The centrality of the authors' released scripts: the absolute eigenvector of the eigenvalue with the largest real
+    /// part, which is not one for a matrix with negative entries (Note P16). Cost: a dense eigendecomposition.
+    pub fn released_centrality(&self) -> Result<Centrality, Error> {
+        let undefined = |reason: &str| Error::Undefined { what: "the released centrality", reason: reason.into() };
+        let columns = self.to_columns();
+        let matrix = MatRef::from_column_major_slice(&columns, self.agents, self.agents);
+        let eigen = matrix.eigen().map_err(|_| undefined("the eigenvalues do not converge"))?;
+        let values = eigen.S().column_vector();
+        let largest = (0..self.agents).max_by(|&a, &b| values[a].re.total_cmp(&values[b].re));
+        let largest = largest.ok_or_else(|| undefined("there are no agents"))?;
+        // Real for a real eigenvalue, up to a factor.
+        let vector: Vec<f64> = (0..self.agents).map(|agent| eigen.U()[(agent, largest)].norm()).collect();
+        let sum: f64 = vector.iter().sum();
+        let values: Vec<f64> = vector.iter().map(|value| value / sum).collect();
+        let residual = distance(&self.spread(&values), &values);
+        let everybody: Vec<usize> = (0..self.agents).collect();
+        let sources = vec![Source { share: 1.0, agents: everybody.clone() }];
+        Ok(Centrality { values, residual, moved: 0.0, components: vec![everybody], sources })
     }
 
     fn perron(&self, components: &[Vec<usize>], sources: &[usize]) -> Vec<f64> {

@@ -5,7 +5,7 @@
 //! decided before (`model.truth`) or, for a model that does not say, here.
 
 use crate::combination::Centrality;
-use crate::model::likeliest;
+use crate::model::{Method, likeliest};
 use crate::{Combination, Error, Evidence, Model};
 use faer::linalg::solvers::PartialPivLu;
 use faer::prelude::Solve;
@@ -90,7 +90,10 @@ impl Influence {
 /// ```
 pub fn influence(model: &Model) -> Result<Influence, Error> {
     let agents = model.combination.agents();
-    let centrality = model.combination.centrality()?;
+    let centrality = match model.method {
+        Method::AsReleased => model.combination.released_centrality()?,
+        _ => model.combination.centrality()?,
+    };
     let (truth, agreement) = match model.truth {
         Some(verdict) => (verdict.hypothesis, verdict.agreement),
         None => verdict_of_evidence(&centrality.values, &model.evidence),
@@ -655,7 +658,7 @@ const PRIME_ROOTS: [f64; 12] = [
 mod tests {
     use super::*;
     use crate::Roster;
-    use crate::model::{Diagnostics, Innovation, Method, Track, Truth};
+    use crate::model::{Diagnostics, Innovation, Track, Truth};
     use crate::simulate::{World, WorldParams};
     use proptest::prelude::*;
 

@@ -116,6 +116,8 @@ pub enum Method {
     Gsl,
     /// The whitened regression.
     Whitened,
+    /// The authors' released Twitter scripts.
+    AsReleased,
     /// Not learned: a simulated truth or a model made by hand.
     Given,
 }
@@ -126,6 +128,7 @@ impl Method {
         match self {
             Method::Gsl => "gsl",
             Method::Whitened => "whitened",
+            Method::AsReleased => "as-released",
             Method::Given => "given",
         }
     }

@@ -6,6 +6,7 @@ pub mod gsl;
 mod guard;
 pub(crate) mod hearing;
 pub mod moments;
+pub mod released;
 pub mod ring;
 mod simplex;
 mod symbols;
