@@ -50,8 +50,12 @@ impl Failure {
 
 impl From<Core> for Failure {
     fn from(error: Core) -> Self {
-        let hint = hint(&error);
-        Failure::Data { message: error.to_string(), hint }
+        let (message, hint) = (error.to_string(), hint(&error));
+        match error {
+            // A number that is out of its range was given as an option.
+            Core::Parameter { .. } => Failure::Usage { message, hint },
+            _ => Failure::Data { message, hint },
+        }
     }
 }
 
@@ -68,12 +72,10 @@ impl From<Files> for Failure {
 
 fn hint(error: &Core) -> Option<String> {
     match error {
-        Core::NotReady { seen, .. } => Some(match seen.checked_sub(2) {
-            Some(most @ 1..) => {
-                format!("a window M and a batch W need M+1+W steps: use --window {most} or less, or more beliefs")
-            }
-            _ => "learning needs at least three time steps".to_owned(),
-        }),
+        Core::NotReady { .. } => Some(
+            "give beliefs over more time steps; with --method gsl a window M and a batch W need M+1+W of them"
+                .to_owned(),
+        ),
         Core::Diverged { bound, .. } => {
             Some(format!("use --learning-rate {:.2e} or less, or let --tune choose", bound / 10.0))
         }

@@ -158,6 +158,26 @@ fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
     text.parse().map(Adaptation::Value).map_err(|_| "wanted a number, or auto".into())
 }
 
+/// Beliefs without gaps.
+struct Filled {
+    panel: Panel,
+    /// Which cells were silent, step by step; empty when none was.
+    silent: Vec<bool>,
+}
+
+/// What rests on beliefs that were filled in is not free of noise, whatever it looks like.
+fn distrust(model: &mut Model, silent: &[bool]) {
+    let identified = model.diagnostics.columns.iter_mut().filter(|column| column.status == Status::Identified);
+    if !silent.is_empty() {
+        identified.for_each(|column| column.status = Status::Statistical);
+    }
+}
+
+/// A number of steps.
+fn whole(steps: f64) -> String {
+    if steps < 1e6 { format!("{steps:.0}") } else { number(steps) }
+}
+
 fn parse_precision(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok().filter(|value| *value > 0.0 && *value < 1.0);
     value.ok_or_else(|| "wanted a number above 0 and below 1".into())
@@ -235,13 +255,13 @@ impl Learn {
             MethodName::Gsl => {
                 let resumed = self.resume.as_deref().map(paper::read_checkpoint).transpose()?;
                 let params = self.paper_params(resumed.as_ref())?;
-                let panel = self.panel(screen, &mut warnings)?;
+                let Filled { panel, .. } = self.panel(screen, &mut warnings)?;
                 let learned = self.paper(&panel, &params, resumed, &mut warnings, screen)?;
                 (learned.model, learned.settings, learned.trace)
             }
             MethodName::AsReleased => {
                 let params = self.released_params()?;
-                let panel = self.panel(screen, &mut warnings)?;
+                let Filled { panel, .. } = self.panel(screen, &mut warnings)?;
                 let alive = screen.alive("learning as released");
                 let model = as_released(&panel, &params).map_err(Failure::about(&self.beliefs))?;
                 drop(alive);
@@ -331,19 +351,31 @@ impl Learn {
             ..Whitened::default()
         };
         params.check()?;
-        let panel = self.panel(screen, warnings)?;
+        self.memory().check()?;
+        let Filled { panel, silent } = self.panel(screen, warnings)?;
         params.support = self.support(&panel)?;
         if self.tracks() {
-            return self.tracked(&panel, params, screen);
+            return self.tracked(&panel, &silent, params, screen);
         }
         let what = format!("learning {} from {}", count(panel.agents(), "agent"), count(panel.steps(), "step"));
         let alive = screen.alive(&what);
         let mut model = whitened::whitened(&panel, &params).map_err(Failure::about(&self.beliefs))?;
         // Too short a panel to hold a fifth of it out has no skill to report, and the verdict says so.
+        // Where nothing was certified, a search for symbols would find nothing either.
+        params.symbols = model.diagnostics.columns.iter().any(|column| column.status == Status::Certified);
         let forecast = whitened::held_out(&panel, &params).ok();
         model.diagnostics.skill = forecast.and_then(|forecast| confidence::skill(&panel, &forecast));
         drop(alive);
+        distrust(&mut model, &silent);
         Ok(model)
+    }
+
+    fn memory(&self) -> Memory {
+        match (self.forget, self.recent) {
+            (Some(factor), _) => Memory::Forget(factor),
+            (None, Some(steps)) => Memory::Recent(steps),
+            (None, None) => Memory::All,
+        }
     }
 
     /// Whether the network may change on the way.
@@ -352,18 +384,14 @@ impl Learn {
     }
 
     /// Goes through the beliefs frame by frame, and says what changes as soon as it is noticed.
-    fn tracked(&self, panel: &Panel, params: Whitened, screen: &mut Screen) -> Result<Model, Failure> {
-        let memory = match (self.forget, self.recent) {
-            (Some(factor), _) => Memory::Forget(factor),
-            (None, Some(steps)) => Memory::Recent(steps),
-            (None, None) => Memory::All,
-        };
-        let params = Tracking { whitened: params, memory, window: None };
+    fn tracked(&self, panel: &Panel, silent: &[bool], params: Whitened, screen: &mut Screen) -> Result<Model, Failure> {
+        let params = Tracking { whitened: params, memory: self.memory(), window: None };
         let mut tracker = Tracker::new(panel.roster().clone(), params)?;
         let mut progress = screen.progress("following", panel.steps() as u64);
         let width = panel.agents() * panel.ratios();
         for (step, frame) in panel.cells().chunks_exact(width).enumerate() {
-            if let Some(change) = tracker.push(frame).map_err(Failure::about(&self.beliefs))? {
+            let silent = silent.chunks_exact(panel.agents()).nth(step).unwrap_or(&[]);
+            if let Some(change) = tracker.push_partly(frame, silent).map_err(Failure::about(&self.beliefs))? {
                 self.tell(&change, panel, screen)?;
             }
             progress.at(step as u64 + 1);
@@ -378,6 +406,7 @@ impl Learn {
         model.track.times = steps.map(|step| (step, show_time(panel.times(), step))).collect();
         let forecast = tracker.forecast(panel.steps() - panel.steps().div_ceil(5));
         model.diagnostics.skill = confidence::skill(panel, &forecast);
+        distrust(&mut model, silent);
         Ok(model)
     }
 
@@ -435,14 +464,14 @@ impl Learn {
     }
 
     /// Reads the beliefs and says what had to be done to them.
-    fn panel(&self, screen: &Screen, warnings: &mut Vec<String>) -> Result<Panel, Failure> {
+    fn panel(&self, screen: &Screen, warnings: &mut Vec<String>) -> Result<Filled, Failure> {
         screen.remark(&format!("reading {}", self.beliefs.display()));
         let alive = screen.alive("reading");
         let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
         drop(alive);
         if beliefs.zeros > 0 {
-            warnings
-                .push(format!("{} of {} probabilities were 0 and were raised to 1e-12", beliefs.zeros, beliefs.cells));
+            let text = format!("{} of {} probabilities were 0 and were raised to 1e-12", beliefs.zeros, beliefs.cells);
+            screen.keep(warnings, text);
         }
         // Only certificates care how finely beliefs were written.
         match beliefs.grain {
@@ -458,6 +487,11 @@ impl Learn {
             Grain::Double => {}
         }
         let (steps, agents) = (beliefs.panel.steps(), beliefs.panel.agents());
+        let spoken = |cell: usize| beliefs.panel.posts(cell / agents, cell % agents) > 0;
+        let silent: Vec<bool> = match beliefs.panel.is_complete() {
+            true => Vec::new(),
+            false => (0..steps * agents).map(|cell| !spoken(cell)).collect(),
+        };
         let (panel, filled) = beliefs.panel.carry_forward();
         if filled > 0 {
             screen.keep(warnings, format!(
@@ -466,7 +500,7 @@ impl Learn {
                 percent(filled as f64 / (steps * agents) as f64)
             ));
         }
-        Ok(panel)
+        Ok(Filled { panel, silent })
     }
 
     /// The speakers each listener may hear, where a graph says so.
@@ -566,7 +600,7 @@ impl Summary {
                 "Estimated weights have a standard error of about {} before the constraint; for {} about {} steps would be needed{condition}.\n",
                 number(estimates.standard_error),
                 estimates.precision,
-                number(estimates.steps_needed)
+                whole(estimates.steps_needed)
             ));
         }
         if !self.top.is_empty() {

@@ -478,6 +478,35 @@ fn changes_are_followed() {
     place.done("learn w/beliefs.parquet --out f.json --forget 0.99 --quiet --format json");
 }
 
+/// What is filled in is no change, and nothing that rests on it is called free of noise.
+#[test]
+fn silence_is_no_change() {
+    let place = Place::new();
+    place.done("simulate --out w --agents 10 --edge-probability 0.4 --steps 300 --as csv --seed 4");
+    let rows = place.read("w/beliefs.csv");
+    let missing = |line: &&str| !(line.starts_with("150,3,") || line.starts_with("200,"));
+    let kept: Vec<&str> = rows.lines().filter(missing).collect();
+    place.write("b.csv", kept.join("\n") + "\n");
+    assert_eq!(place.done("learn b.csv --out m.json --follow"), "");
+    let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert!(model["diagnostics"]["columns"].as_array().unwrap().iter().all(|column| column["status"] != "identified"));
+}
+
+/// Private observations of another kind come with symbols of their own.
+#[test]
+fn changed_likelihoods_are_noticed_and_learned_anew() {
+    let place = Place::new();
+    for seed in 50..54 {
+        place.done(&format!(
+            "simulate --out w --as npy --log-ratios --steps 1000 --change likelihoods:500 --seed {seed}"
+        ));
+        place.done("learn w/beliefs.npy --log-ratios --out m.json --follow");
+        let found: Value = serde_json::from_str(&place.done("compare m.json w/truth.json")).unwrap();
+        let [combination, influence] = ["combination_error", "influence_l1"].map(|key| found[key].as_f64().unwrap());
+        assert!(combination < 1e-9 && influence < 1e-6, "seed {seed}: {found}");
+    }
+}
+
 #[test]
 fn the_released_procedure_learns_and_ranks() {
     let place = Place::with_world("--hypotheses 2");
@@ -544,7 +573,7 @@ fn bad_beliefs_are_refused_by_place_and_cure() {
         ("-1", "0.1", "learning-rate is -1"),
     ] {
         let command = format!("learn b.csv --out m.json --method gsl --adaptation {adaptation} --learning-rate {rate}");
-        let errors = place.refused(&command, 1);
+        let errors = place.refused(&command, 2);
         assert!(errors.contains(wanted), "{errors}");
     }
     place.write("t.npy", b"\x93NUMPY\x01\x00");
@@ -591,12 +620,15 @@ fn wrong_usage_exits_with_two() {
     }
     let place = Place::with_world("");
     for (arguments, wanted) in [("--forget 1.5", "above 0 and below 1"), ("--recent 2", "at least 3 steps")] {
-        let errors = place.refused(&format!("learn w/beliefs.parquet --out m.json {arguments}"), 1);
+        let errors = place.refused(&format!("learn w/beliefs.parquet --out m.json {arguments}"), 2);
         assert!(errors.contains(wanted), "{errors}");
     }
     let errors = place.refused("explain w/truth.json --agent nobody", 1);
     assert!(errors.contains("no agent \"nobody\"") && errors.contains("known: 0, 1, 2"), "{errors}");
-    for arguments in ["--adaptation 2", "--agents 1", "--hypotheses 1", "--truth 9", "--edge-probability 0.0001"] {
+    for arguments in ["--adaptation 2", "--truth 9", "--silence 1", "--edge-probability 0"] {
+        place.refused(&format!("simulate --out v {arguments}"), 2);
+    }
+    for arguments in ["--agents 1", "--hypotheses 1", "--edge-probability 0.0001"] {
         place.refused(&format!("simulate --out v {arguments}"), 1);
     }
 }

@@ -250,6 +250,18 @@ pub(crate) struct Standing {
     pub(crate) confounded: Vec<usize>,
 }
 
+/// Whether other weights leave the contrasts that are free of noise as quiet as the fit does.
+pub(crate) fn as_quiet(ear: &Ear<'_>, fit: &Fit, rank: usize, weights: &[f64]) -> bool {
+    let (ratios, other) = (fit.covariance.nrows(), covariance(ear, weights));
+    let Some((values, vectors)) = eigen(&fit.covariance) else { return true };
+    let explained: f64 = (0..ratios).map(|h| ear.moments.yy(ear.listener)[h * ratios + h]).sum();
+    let rounding = 10.0 * ROUNDING * explained / ear.moments.weight();
+    (0..ratios - rank.min(ratios)).all(|index| {
+        let v = vectors.col(index);
+        v.transpose() * &other * v <= 4.0 * values[index].max(0.0) + rounding
+    })
+}
+
 /// Scaled to unit diagonal, so that agents of different vigour compare.
 fn unit_diagonal(gram: &Mat<f64>) -> Mat<f64> {
     let size = gram.nrows();
@@ -308,6 +320,10 @@ pub(crate) fn standing<'a>(ear: impl FnOnce() -> Ear<'a>, fit: &Fit) -> Standing
     }
     let quiet = vectors.subcols(0, ratios - rank);
     let ear = ear();
+    // As many equations as unknowns are free of noise whatever the weights.
+    if (ear.moments.weight() - 1.0) * (ratios - rank) as f64 <= ear.regressors.len() as f64 {
+        return statistical(rank);
+    }
     let (gram, _) = normal(&ear, &(quiet * quiet.transpose()));
     let size = ear.regressors.len();
     let scaled = unit_diagonal(&gram);

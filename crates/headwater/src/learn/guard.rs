@@ -33,7 +33,7 @@ const MOST_ATOMS: usize = 16;
 #[derive(Debug, Clone)]
 pub(crate) enum Guard {
     /// One of these, each seen so often in the present state.
-    Atoms { atoms: Vec<Vec<f64>>, counts: Vec<usize>, blur: f64, jumps: Jumps },
+    Atoms { atoms: Vec<Vec<f64>>, counts: Vec<usize>, blur: f64, jumps: Jumps, late: Late },
     /// Anything, but along these directions this.
     Contrasts { quiet: Mat<f64>, centre: Vec<f64>, limit: f64, jumps: Jumps },
     /// Of about this mean and, made white, of this size: the sum of evidence against that, and when it last was nil.
@@ -42,15 +42,34 @@ pub(crate) enum Guard {
     Open,
 }
 
-/// Which of the last three steps were out of order.
+/// Atoms that were met after the fit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Late {
+    /// Number of atoms the fit knew; those beyond are late.
+    known: usize,
+    /// Whether each of those was seen often enough for the alphabet to be thought complete.
+    complete: bool,
+    /// Steps in a row that were late atoms.
+    run: usize,
+}
+
+/// Times a symbol must have been seen before the alphabet counts as complete.
+const SEEN_OFTEN: usize = 3;
+
+/// Steps in a row on late atoms that are a change: the old symbols do not occur any more.
+const LATE_RUN: usize = 8;
+
+/// Which of the last few steps were out of order.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Jumps(u8);
 
 impl Jumps {
-    /// Notes a step; the onset of a change when two of three jumped.
-    fn note(&mut self, jumped: bool, step: usize) -> Option<usize> {
-        self.0 = (self.0 << 1 | u8::from(jumped)) & 0b111;
-        (self.0.count_ones() >= 2).then(|| step - self.0.ilog2() as usize)
+    /// Notes a step; the onset of a change when two of three jumped, or four of five where symbols may yet be unseen.
+    fn note(&mut self, jumped: bool, complete: bool, step: usize) -> Option<usize> {
+        let (last, enough) = if complete { (0b111, 2) } else { (0b11111, 4) };
+        self.0 = (self.0 << 1 | u8::from(jumped)) & 0b11111;
+        let recent = self.0 & last;
+        (recent.count_ones() >= enough).then(|| step - recent.ilog2() as usize)
     }
 }
 
@@ -75,7 +94,9 @@ impl Guard {
                 None => position += 1,
             }
         }
-        Guard::Atoms { atoms, counts, blur: ROUNDINGS * f64::EPSILON * split.condition, jumps: Jumps::default() }
+        let complete = counts.len() > 1 && counts.iter().all(|count| *count >= SEEN_OFTEN);
+        let late = Late { known: atoms.len(), complete, run: 0 };
+        Guard::Atoms { atoms, counts, blur: ROUNDINGS * f64::EPSILON * split.condition, jumps: Jumps::default(), late }
     }
 
     /// Of a listener some of whose contrasts are free of noise: those of the smallest spread.
@@ -128,7 +149,7 @@ impl Guard {
     pub(crate) fn step(&mut self, residual: &[f64], largest: f64, step: usize) -> Option<usize> {
         match self {
             Guard::Open => None,
-            Guard::Atoms { atoms, counts, blur, jumps } => {
+            Guard::Atoms { atoms, counts, blur, jumps, late } => {
                 let off = OFF.max(*blur) * largest;
                 let nearest = atoms.iter().position(|atom| apart(atom, residual) <= off);
                 match nearest {
@@ -140,11 +161,16 @@ impl Guard {
                     }
                     None => {}
                 }
-                jumps.note(nearest.is_none(), step)
+                late.run = if nearest.is_some_and(|symbol| symbol < late.known) { 0 } else { late.run + 1 };
+                late.complete |= counts[..late.known].iter().sum::<usize>() >= LATE_RUN * LATE_RUN;
+                // Private observations of another kind come with symbols of their own. One alone may be what an agent that
+                // had ever seen a single symbol sees in another state.
+                let others = late.run >= LATE_RUN && (late.known > 1 || atoms.len() > late.known + 1);
+                jumps.note(nearest.is_none(), late.complete, step).or_else(|| others.then(|| step + 1 - late.run))
             }
             Guard::Contrasts { quiet, centre, limit, jumps } => {
                 let centred: Vec<f64> = residual.iter().zip(centre).map(|(value, centre)| value - *centre).collect();
-                jumps.note(largest_along(quiet, &centred) > *limit, step)
+                jumps.note(largest_along(quiet, &centred) > *limit, true, step)
             }
             Guard::Errors { whitener, centre, limit, doubt, onset, .. } => {
                 let centred: Vec<f64> = residual.iter().zip(centre).map(|(value, centre)| value - *centre).collect();
@@ -216,6 +242,7 @@ mod tests {
             counts: vec![5, 5],
             blur: 0.0,
             jumps: Jumps::default(),
+            late: Late { known: 2, complete: true, run: 0 },
         };
         let mut guard = fresh();
         let seen = [0.1, 0.3, -0.1, 0.3, 0.3, 0.1];
@@ -225,6 +252,12 @@ mod tests {
         let onsets: Vec<Option<usize>> =
             [0.1, 0.3, 0.1, 0.4].iter().enumerate().map(|(step, v)| guard.step(&[*v], 1.0, step)).collect();
         assert_eq!(onsets, [None, None, None, Some(1)]);
+        // Other symbols, never two of them new within three steps: the old ones are gone.
+        let mut guard = fresh();
+        let other = [0.3, 0.3, 0.3, -0.4, 0.3, -0.4, 0.3, 0.3];
+        let onsets: Vec<Option<usize>> =
+            other.iter().enumerate().map(|(step, v)| guard.step(&[*v], 1.0, step)).collect();
+        assert_eq!((&onsets[..7], onsets[7]), (&[None; 7][..], Some(0)));
     }
 
     #[test]

@@ -118,7 +118,8 @@ pub(crate) fn split(
 ) -> Option<Split> {
     let (steps, ratios) = (data.steps(), data.ratios);
     let size = regressors.len();
-    if size == 0 || steps < 3 {
+    // Fewer equations than unknowns fit any split.
+    if size == 0 || steps < 3 || steps * ratios < size + 2 * ratios {
         return None;
     }
     let problem = Problem::new(data, listener, regressors, mix, sum);

@@ -17,7 +17,7 @@ use super::hearing::{Crowd, Hearing};
 use super::moments::{Moments, affordable};
 use super::ring::Ring;
 use super::symbols::Split;
-use super::whitened::{self, Means, Whitened};
+use super::whitened::{self, Means, Precision, Whitened};
 use crate::confidence::Forecast;
 use crate::error::require;
 use crate::model::{
@@ -43,6 +43,28 @@ pub enum Memory {
     Recent(usize),
 }
 
+impl Memory {
+    /// Whether its number is in range.
+    pub fn check(self) -> Result<(), Error> {
+        match self {
+            Memory::All => Ok(()),
+            Memory::Forget(factor) => {
+                require(factor > 0.0 && factor < 1.0, "forget", factor, "a factor above 0 and below 1")
+            }
+            Memory::Recent(steps) => require(steps >= 3, "recent", steps, "at least 3 steps"),
+        }
+    }
+
+    /// Steps that count, about.
+    fn steps(self) -> usize {
+        match self {
+            Memory::All => usize::MAX,
+            Memory::Forget(factor) => (1.0 / (1.0 - factor)) as usize,
+            Memory::Recent(steps) => steps,
+        }
+    }
+}
+
 /// Parameters of a [`Tracker`].
 ///
 /// | name | default | purpose | range |
@@ -63,6 +85,9 @@ pub struct Tracking {
 /// Weights solved from something conditioned worse than this are solved again later, when more was seen.
 const POOR: f64 = 1e5;
 
+/// A weight above this is heard.
+const HEARD: f64 = 1e-6;
+
 /// Steps a report waits for other listeners that noticed the same change.
 const GATHER: usize = 2;
 
@@ -74,6 +99,9 @@ const STEPS_FOR_A_MEAN: usize = 100;
 
 /// Frames kept, at least.
 const WINDOW: usize = 256;
+
+/// Transitions beyond what the unknowns ask for before a first fit, and between two.
+const SPARE: usize = 10;
 
 /// Bytes the ring of moments may take, about.
 const RING_BYTES: usize = 2_000_000_000;
@@ -109,6 +137,8 @@ pub struct Tracker {
     base: usize,
     /// Frames seen in all.
     seen: usize,
+    /// Who was silent in the last frame but one, and in the last; nobody where empty.
+    silent: [Vec<bool>; 2],
     largest: f64,
     ring: Ring,
     /// The first step whose transition is not in the ring.
@@ -122,6 +152,8 @@ pub struct Tracker {
     track: Track,
     /// Squared errors of forecasting each frame from the one before, and of "nobody changes their mind".
     errors: Vec<(f64, f64)>,
+    /// What the latest fit of everybody had to say of who cannot be told apart.
+    remarks: Vec<String>,
 }
 
 /// One listener under watch.
@@ -148,6 +180,8 @@ struct Known {
     covariance: Mat<f64>,
     /// What its free fit says of 1−δ, and how surely.
     vote: (f64, f64),
+    /// Standard errors of its evidence.
+    errors: Vec<f64>,
     /// Mean residual in the present state, and of how many steps.
     mean: (Vec<f64>, usize),
     guard: Guard,
@@ -177,6 +211,11 @@ struct Found<'a> {
     transitions: f64,
     /// Speakers it chose from.
     speakers: usize,
+    /// How surely its weights are known, where they are estimates.
+    precision: Option<Precision>,
+    /// Variance of 1−δ̂, and δ̂.
+    vote: f64,
+    adaptation: f64,
 }
 
 /// What one step says of one listener.
@@ -189,14 +228,23 @@ impl Tracker {
     /// A tracker that has seen nothing.
     pub fn new(roster: Roster, params: Tracking) -> Result<Self, Error> {
         params.whitened.check()?;
-        match params.memory {
-            Memory::All => {}
-            Memory::Forget(factor) => {
-                require(factor > 0.0 && factor < 1.0, "forget", factor, "a factor above 0 and below 1")?;
-            }
-            Memory::Recent(steps) => require(steps >= 3, "recent", steps, "at least 3 steps")?,
-        }
+        params.memory.check()?;
         let (agents, ratios) = (roster.agents().len(), roster.ratios());
+        let most = params
+            .whitened
+            .support
+            .as_ref()
+            .map_or(agents, |support| support.iter().map(|speakers| speakers.len() + 1).max().unwrap_or(1));
+        let needed = most / ratios + SPARE;
+        if params.memory.steps() < needed {
+            return Err(Error::Undefined {
+                what: "a fit to so short a memory",
+                reason: format!(
+                    "about {} steps count, and {most} weights per listener need {needed}: remember more, or give a graph",
+                    params.memory.steps()
+                ),
+            });
+        }
         let window = params.window.unwrap_or(WINDOW.max(4 * agents / ratios + WINDOW / 2));
         require(window >= 16, "window", window, "at least 16 frames")?;
         let size = agents * ratios;
@@ -204,12 +252,13 @@ impl Tracker {
         let capacity = (RING_BYTES / (16 * size * size)).clamp(4, 256);
         let watch = Watch { since: 1, next: 0, searched: 0, known: None, stale: false };
         Ok(Tracker {
-            params,
             window,
-            stretch: STRETCH.max(window / 8),
+            // Short enough that forgetting a stretch as one is forgetting step by step.
+            stretch: STRETCH.max(window / 8).min(params.memory.steps() / 8).max(1),
             frames: Vec::new(),
             base: 0,
             seen: 0,
+            silent: [Vec::new(), Vec::new()],
             largest: 0.0,
             ring: Ring::new(agents, ratios, capacity),
             open: 1,
@@ -220,6 +269,8 @@ impl Tracker {
             ready: VecDeque::new(),
             track: Track::default(),
             errors: Vec::new(),
+            remarks: Vec::new(),
+            params,
             roster,
         })
     }
@@ -228,6 +279,12 @@ impl Tracker {
     ///
     /// Errors: a frame of another size, or with a number that is no log-ratio; the tracker is then as it was.
     pub fn push(&mut self, frame: &[f64]) -> Result<Option<Change>, Error> {
+        self.push_partly(frame, &[])
+    }
+
+    /// The same for a frame in which some agents were silent and their beliefs were filled in: who was silent, or hears
+    /// somebody who was a step before, is not expected to be where it should.
+    pub fn push_partly(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<Change>, Error> {
         let width = self.width();
         if frame.len() != width {
             return Err(Error::Shape {
@@ -243,6 +300,7 @@ impl Tracker {
         self.frames.extend_from_slice(frame);
         self.largest = frame.iter().fold(self.largest, |most, value| most.max(value.abs()));
         self.seen += 1;
+        self.silent = [std::mem::take(&mut self.silent[1]), silent.to_vec()];
         if self.seen >= 2 {
             self.look();
         }
@@ -303,8 +361,14 @@ impl Tracker {
         let (agents, ratios, largest) = (self.roster.agents().len(), self.roster.ratios(), self.largest);
         let mut watches = std::mem::take(&mut self.watches);
         let (before, now) = (self.frame(step - 1), self.frame(step));
+        let silent = &self.silent;
         let glance = |(listener, watch): (usize, &mut Watch)| {
             let known = watch.known.as_mut().filter(|_| !watch.stale)?;
+            let filled = |when: usize, agent: usize| silent[when].get(agent).copied().unwrap_or(false);
+            let unheard = known.weights.iter().any(|&(speaker, weight)| weight.abs() > HEARD && filled(0, speaker));
+            if unheard || filled(1, listener) {
+                return None;
+            }
             let residual = residual(&known.weights, listener, before, now, agents, ratios);
             let onset = known.guard.step(&residual, largest, step);
             Some(Glance { residual, onset })
@@ -484,22 +548,20 @@ impl Tracker {
             .support
             .as_ref()
             .map_or(agents, |support| listeners.iter().map(|&listener| support[listener].len() + 1).max().unwrap_or(1));
-        let needed = most / ratios + 10;
+        let needed = most / ratios + SPARE;
         if seen < needed {
             listeners.iter().for_each(|&listener| self.watches[listener].next = since + needed);
             return Ok(false);
         }
-        let memory = match self.params.memory {
-            Memory::All => usize::MAX,
-            Memory::Forget(factor) => (1.0 / (1.0 - factor)) as usize,
-            Memory::Recent(steps) => steps,
-        };
-        let wait = 10 + (seen / 4).min(memory / 8);
+        let wait = SPARE + (seen / 4).min(self.params.memory.steps() / 8);
         listeners.iter().for_each(|&listener| self.watches[listener].next = self.seen + wait);
 
         let first = (since - 1).max(self.base);
         let stretch = Panel::complete(self.roster.clone(), self.frames[(first - self.base) * self.width()..].to_vec())?;
         let crowd = Crowd::of(&stretch);
+        if listeners.len() == agents {
+            self.remarks = crowd.warnings(&stretch);
+        }
         let moments = self.moments(since);
         let hearing = Hearing::by(&moments, &crowd, params.support.as_deref(), listeners);
         if hearing.listeners.is_empty() {
@@ -530,6 +592,10 @@ impl Tracker {
             hearing.listeners.iter().for_each(|&listener| self.watches[listener].searched = stretch.steps());
         }
         let sum = 1.0 - adaptation;
+        let vote = match given {
+            Some(_) => 0.0,
+            None => whitened::variance_of_the_vote(&fits),
+        };
         let found = hearing.each(|position| {
             let fit = &fits[position];
             let refitted = match params.constraint {
@@ -537,10 +603,19 @@ impl Tracker {
                 Constraint::Free => None,
             };
             let fit = refitted.unwrap_or_else(|| fit.clone());
-            let weights = match splits[position].as_ref().filter(|split: &&Split| split.certified) {
-                Some(split) => &split.weights,
-                None => &fit.weights,
-            };
+            let blurred = splits[position].as_ref().and_then(|split: &Split| split.constrained.as_ref());
+            let blurred = blurred.filter(|within| {
+                let standing = &standings[position];
+                let known = standing.status == Status::Identified;
+                let agrees = !known || fit::as_quiet(&hearing.ear(position), &fit, standing.rank, within);
+                agrees && params.constraint == Constraint::Simplex
+            });
+            let certain = splits[position].as_ref().filter(|split| split.certified);
+            let weights = certain.map(|split| &split.weights).or(blurred).unwrap_or(&fit.weights);
+            let precision = certain.is_none().then(|| {
+                let ear = hearing.ear(position);
+                Precision::of(&ear, &fit::inverse(&ear, &fit.covariance))
+            });
             let speakers = hearing.regressors(position).iter().zip(weights);
             let shared = speakers.flat_map(|(&speaker, &weight)| crowd.share(speaker, weight));
             let weights = shared.filter(|(_, weight)| *weight != 0.0).collect();
@@ -551,6 +626,9 @@ impl Tracker {
                 split: splits[position].as_ref(),
                 transitions: moments.weight(),
                 speakers: hearing.regressors(position).len(),
+                precision,
+                vote,
+                adaptation,
             };
             self.known(hearing.listeners[position], found, first)
         });
@@ -569,7 +647,7 @@ impl Tracker {
             if watch.known.is_some() && watch.stale && !certified && matches!(known.guard, Guard::Open) {
                 continue;
             }
-            if known.column.condition.is_some_and(|condition| condition < POOR) {
+            if certified && known.column.condition.is_some_and(|condition| condition < POOR) {
                 watch.next = usize::MAX;
             }
             let exact = watch.guard().is_some_and(Guard::is_exact);
@@ -590,7 +668,7 @@ impl Tracker {
 
     /// What a fit says of a listener, with its guard, from the frames of the window since `first`.
     fn known(&self, listener: usize, found: Found<'_>, first: usize) -> Known {
-        let Found { weights, fit, standing, split, transitions, speakers } = found;
+        let Found { weights, fit, standing, split, transitions, speakers, precision, vote, adaptation } = found;
         let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
         let past: Vec<Vec<f64>> = (first + 1..self.seen)
             .map(|step| residual(&weights, listener, self.frame(step - 1), self.frame(step), agents, ratios))
@@ -622,7 +700,18 @@ impl Tracker {
             None => Guard::errors(&fit.covariance, &mean, &centred(), (transitions, speakers), agents)
                 .unwrap_or(Guard::Open),
         };
-        Known { weights, column, covariance: fit.covariance, vote: fit.vote, mean: (mean, present), guard }
+        let mut errors = vec![0.0; ratios];
+        if split.is_none_or(|split| !split.certified) {
+            column.condition = precision.as_ref().and_then(|precision| precision.condition);
+            column.weight_error = precision
+                .as_ref()
+                .and_then(Precision::sound)
+                .map(|precision| precision.weight_error / (1.0 - adaptation));
+            let evidence: Vec<f64> = mean.iter().map(|mean| mean / adaptation).collect();
+            errors = whitened::evidence_errors(precision.as_ref(), &fit.covariance, present.max(1), &evidence, vote);
+            errors.iter_mut().for_each(|error| *error /= adaptation);
+        }
+        Known { weights, column, covariance: fit.covariance, vote: fit.vote, errors, mean: (mean, present), guard }
     }
 
     /// Lets the private observations of a listener that has become exact speak for a hypothesis, from a step on.
@@ -701,6 +790,11 @@ impl Tracker {
                 .extend((0..ratios * ratios).map(|cell| watch.known.as_ref().map_or(0.0, |known| scaled(cell, known))));
         }
         let known_likelihoods = found.iter().any(Option::is_some);
+        let error = |(watch, atoms): (&Watch, &Option<atoms::Atoms>)| match &watch.known {
+            Some(known) if atoms.is_none() => known.errors.clone(),
+            _ => vec![0.0; ratios],
+        };
+        let errors = self.watches.iter().zip(&found).map(error).collect();
         let likelihood = |atoms: Option<atoms::Atoms>| atoms.map_or(Likelihood::Unknown, atoms::Atoms::into_likelihood);
         let column = |(watch, name): (&Watch, &String)| match &watch.known {
             Some(known) if watch.stale => Column::statistical(name, known.column.rank),
@@ -717,6 +811,8 @@ impl Tracker {
             likelihoods: known_likelihoods.then(|| found.into_iter().map(likelihood).collect()),
             diagnostics: Diagnostics {
                 columns: self.watches.iter().zip(self.roster.agents()).map(column).collect(),
+                column_sum_spread: self.spread(),
+                evidence_errors: Some(errors),
                 evidence_steps: Some(moments.weight() as usize),
                 steps: Some(self.seen),
                 warnings: self.warnings(),
@@ -727,11 +823,21 @@ impl Tracker {
         })
     }
 
+    /// Largest minus smallest sum of weights as estimated.
+    fn spread(&self) -> Option<f64> {
+        let sums =
+            self.watches.iter().filter_map(|watch| watch.known.as_ref()).map(|known| match known.column.status {
+                Status::Certified => known.weights.iter().map(|(_, weight)| weight).sum(),
+                _ => known.vote.0,
+            });
+        sums.clone().next().map(|_| fit::spread(sums))
+    }
+
     fn warnings(&self) -> Vec<String> {
         let these = |wanted: &dyn Fn(&Watch) -> bool| -> Vec<usize> {
             (0..self.watches.len()).filter(|&listener| wanted(&self.watches[listener])).collect()
         };
-        let mut warnings = Vec::new();
+        let mut warnings = self.remarks.clone();
         let stale = these(&|watch| watch.stale);
         if !stale.is_empty() {
             warnings.push(format!(

@@ -78,6 +78,12 @@ const MOST_REPEATS: f64 = 0.1;
 /// Information matrices conditioned worse than this do not tell speakers apart.
 const COLLINEAR: f64 = 1e10;
 
+/// Exact columns whose δ differ by more than this are of agents that do not share one.
+const ONE_ADAPTATION: f64 = 1e-6;
+
+/// A weight above this is heard.
+const HEARD: f64 = 1e-6;
+
 /// Sums of exact weights that differ by less are the same.
 const SAME_SUM: f64 = 1e-9;
 
@@ -151,9 +157,9 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
     }
     let fits = fit::fits(&hearing, params);
     let mut adaptation = params.adaptation.unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
-    let standings = hearing.each(|position| fit::standing(|| hearing.ear(position), &fits[position]));
+    let mut standings = hearing.each(|position| fit::standing(|| hearing.ear(position), &fits[position]));
     let means = Means::of(panel);
-    let (splits, left_out) = match params.symbols {
+    let (mut splits, left_out) = match params.symbols {
         true => splits(panel, &means, &hearing, &fits, 1.0 - adaptation, params),
         false => (vec![None; listeners.len()], 0),
     };
@@ -174,6 +180,23 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         ));
     }
     let votes = votes(&splits);
+    let exact_votes = splits.iter().flatten().any(|split| split.certified);
+    if let (Some(vote), true) = (votes.get(votes.len() / 2), exact_votes) {
+        let spread = votes[votes.len() - 1] - votes[0];
+        if spread > ONE_ADAPTATION {
+            warnings.push(format!(
+                "certified weights sum to values that differ by up to {spread:.1e}: these agents do not share one δ, as the model assumes, so evidence and shares are off"
+            ));
+        }
+        if let Some(given) = params.adaptation.filter(|given| (given - vote).abs() > ONE_ADAPTATION) {
+            warnings.push(format!(
+                "δ = {given} contradicts the beliefs, whose exact weights give δ = {vote:.6}: evidence and shares are off"
+            ));
+            if params.constraint == Constraint::Free {
+                splits.iter_mut().flatten().for_each(|split| split.certified = false);
+            }
+        }
+    }
     if params.adaptation.is_none() && !votes.is_empty() {
         adaptation = votes[votes.len() / 2].clamp(*fit::ADAPTATION.start(), *fit::ADAPTATION.end());
     }
@@ -186,13 +209,27 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
 
     // The columns.
     let sum = 1.0 - adaptation;
+    for (position, standing) in standings.iter_mut().enumerate() {
+        // Single weights of copies are not known, nor what hides in the constant of who never moves.
+        let heard = hearing.regressors(position).iter().zip(&fits[position].weights);
+        let copied = heard.filter(|(_, weight)| weight.abs() > HEARD).any(|(&speaker, _)| hearing.copied(speaker));
+        let missing = hearing.someone_never_moves() && (fits[position].vote.0 - sum).abs() > HEARD;
+        if standing.status == Status::Identified && (copied || missing) {
+            standing.status = Status::Statistical;
+        }
+    }
     let weights = hearing.each(|position| {
         let split = splits[position].as_ref();
         if let Some(split) = split.filter(|split| split.certified) {
             return tidy(&split.weights, params.constraint, sum);
         }
         let fit = &fits[position];
-        match (params.constraint, split.and_then(|split| split.constrained.as_ref())) {
+        // Contrasts free of noise know better than symbols that are blurred.
+        let blurred = split.and_then(|split| split.constrained.as_ref()).filter(|within| {
+            let standing = &standings[position];
+            standing.status != Status::Identified || fit::as_quiet(&hearing.ear(position), fit, standing.rank, within)
+        });
+        match (params.constraint, blurred) {
             (Constraint::Free, _) => fit.weights.clone(),
             // Fitted for the first δ̂; columns sum to one whatever it is.
             (_, Some(within)) => tidy(within, params.constraint, sum),
@@ -217,13 +254,9 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         ));
     }
     let mut model = assemble(panel, &means, combination, adaptation)?;
+    silence_the_still(&mut model, &crowd)?;
     let exact = private_models(&mut model, panel, &means, listeners, &splits, &mut warnings)?;
-    let vote = if params.adaptation.is_some() || !votes.is_empty() {
-        0.0
-    } else {
-        // A median is this much less sure than a mean.
-        std::f64::consts::FRAC_PI_2 / fits.iter().map(|fit| fit.vote.1).sum::<f64>()
-    };
+    let vote = if params.adaptation.is_some() || !votes.is_empty() { 0.0 } else { variance_of_the_vote(&fits) };
     let shared = hearing.shared().map(|_| Precision::of(&hearing.ear(0), &Mat::identity(1, 1)));
     let precisions = hearing.each(|position| {
         (!certified(position)).then(|| {
@@ -239,7 +272,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
     });
     let poor = |position: &usize| {
         let known = precisions[*position].as_ref().filter(|_| standings[*position].status == Status::Statistical);
-        known.is_some_and(|precision| precision.condition.is_none_or(|condition| condition > COLLINEAR))
+        known.is_some_and(|precision| precision.sound().is_none())
     };
     let collinear: Vec<usize> = (0..listeners.len()).filter(poor).map(|position| listeners[position]).collect();
     if !collinear.is_empty() {
@@ -273,13 +306,18 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
                 status,
                 rank,
                 condition: precisions[position].as_ref().and_then(|precision| precision.condition),
-                weight_error: precisions[position].as_ref().map(|precision| precision.weight_error / sum),
+                weight_error: (precisions[position].as_ref())
+                    .and_then(Precision::sound)
+                    .map(|precision| precision.weight_error / sum),
             },
         }
     };
     model.diagnostics = Diagnostics {
         columns: (0..agents).map(column).collect(),
-        column_sum_spread: Some(fit::spread(fits.iter().map(|fit| fit.vote.0))),
+        column_sum_spread: Some(fit::spread(fits.iter().zip(&splits).map(|(fit, split)| {
+            let certain = split.as_ref().filter(|split| split.certified);
+            certain.map_or(fit.vote.0, |split| split.weights.iter().sum())
+        }))),
         evidence_steps: Some(steps - 1),
         evidence_errors: Some(errors),
         steps: Some(steps),
@@ -287,6 +325,22 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         ..Diagnostics::default()
     };
     Ok(model)
+}
+
+/// Variance of the sum of weights that the listeners agree on; a median is this much less sure than a mean.
+pub(crate) fn variance_of_the_vote(fits: &[Fit]) -> f64 {
+    std::f64::consts::FRAC_PI_2 / fits.iter().map(|fit| fit.vote.1).sum::<f64>()
+}
+
+/// Of an agent that never moves nothing private is known: its evidence is nil rather than its opinion.
+fn silence_the_still(model: &mut Model, crowd: &Crowd) -> Result<(), Error> {
+    let (agents, ratios) = (model.evidence.agents(), model.evidence.ratios());
+    let row = |agent: usize| match crowd.constant[agent] {
+        true => vec![0.0; ratios],
+        false => model.evidence.agent(agent).to_vec(),
+    };
+    model.evidence = Evidence::from_rows((0..agents).flat_map(row).collect(), agents, ratios)?;
+    Ok(())
 }
 
 /// The splits of all listeners that can be afforded, with the certificates that chance, grids, repetition or copies
@@ -599,11 +653,11 @@ struct Lever {
 
 /// How surely one listener's weights are known, from its information matrix G.
 #[derive(Debug, Clone)]
-struct Precision {
+pub(crate) struct Precision {
     /// Of G scaled to unit diagonal.
-    condition: Option<f64>,
+    pub(crate) condition: Option<f64>,
     /// Root mean square standard error of (1−δ) times a weight.
-    weight_error: f64,
+    pub(crate) weight_error: f64,
     levers: Vec<Lever>,
 }
 
@@ -611,7 +665,12 @@ struct Precision {
 const PROBES: usize = 64;
 
 impl Precision {
-    fn of(ear: &Ear<'_>, weights: &Mat<f64>) -> Self {
+    /// Itself, unless what is heard is so collinear that single errors mean nothing.
+    pub(crate) fn sound(&self) -> Option<&Self> {
+        self.condition.is_some_and(|condition| condition <= COLLINEAR).then_some(self)
+    }
+
+    pub(crate) fn of(ear: &Ear<'_>, weights: &Mat<f64>) -> Self {
         let Ear { moments, regressors, .. } = ear;
         let (agents, ratios, size) = (moments.agents(), moments.ratios(), regressors.len());
         let (mut gram, _) = fit::normal(ear, weights);
@@ -660,7 +719,7 @@ impl Precision {
 
 /// Standard errors of δ times the evidence of one listener: of the mean residual, of the weights whose sum is fixed, and
 /// of that sum, whose variance is `vote`.
-fn evidence_errors(
+pub(crate) fn evidence_errors(
     precision: Option<&Precision>,
     covariance: &Mat<f64>,
     transitions: usize,
@@ -754,13 +813,15 @@ fn private_models(
 /// Rounds of reweighting for a fit that is only to forecast.
 const HELD_OUT_ROUNDS: usize = 3;
 
-/// Forecasts of the last fifth of a panel by a fit that has seen only the rest; symbols are not looked for.
+/// Forecasts of the last fifth of a panel by a fit that has seen only the rest.
+///
+/// With `params.symbols` they are looked for as well, for networks that are exact.
 pub fn held_out(panel: &Panel, params: &Whitened) -> Result<crate::confidence::Forecast, Error> {
     let steps = panel.steps();
     let split = steps - steps.div_ceil(5);
     let seen = panel.slice(0..split)?;
     // Reweighting beyond a few rounds moves digits that no forecast shows.
     let rounds = params.rounds.min(HELD_OUT_ROUNDS);
-    let model = whitened(&seen, &Whitened { symbols: false, rounds, ..params.clone() })?;
+    let model = whitened(&seen, &Whitened { rounds, ..params.clone() })?;
     crate::confidence::forecast(panel, split, &model)
 }
