@@ -338,6 +338,7 @@ impl Learn {
             batch: self.batch.unwrap_or(released.batch),
             passes: self.passes.unwrap_or(released.passes),
             seed: self.seed.unwrap_or(released.seed),
+            ..released
         };
         params.check()?;
         Ok(params)

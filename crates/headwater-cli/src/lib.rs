@@ -10,6 +10,7 @@ mod failure;
 mod interrupt;
 mod learn;
 mod rank;
+mod reproduce;
 mod screen;
 mod simulate;
 
@@ -46,6 +47,7 @@ enum Command {
     Rank(rank::Rank),
     Explain(explain::Explain),
     Compare(compare::Compare),
+    Reproduce(reproduce::Reproduce),
     /// Prints a completion script for a shell
     #[command(
         after_help = "Example: headwater completions bash > ~/.local/share/bash-completion/completions/headwater"
@@ -75,6 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Rank(command) => command.run(&mut screen),
         Command::Explain(command) => command.run(&mut screen),
         Command::Compare(command) => command.run(&mut screen),
+        Command::Reproduce(command) => command.run(&mut screen),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "headwater", &mut script);

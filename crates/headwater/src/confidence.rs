@@ -328,16 +328,7 @@ impl<'a> Rotation<'a> {
 
     /// The rotation of this number.
     pub fn draw(&self, number: u64) -> Result<Heard, Error> {
-        let mut rng = numbered(self.seed, number);
-        let (agents, ratios, steps) = (self.panel.agents(), self.panel.ratios(), self.panel.steps());
-        let offsets: Vec<usize> = (0..agents).map(|_| rng.random_range(0..steps)).collect();
-        let cells = self.panel.cells();
-        let width = agents * ratios;
-        let rotated = (0..cells.len()).map(|cell| {
-            let (step, within) = (cell / width, cell % width);
-            cells[(step + offsets[within % agents]) % steps * width + within]
-        });
-        self.heard(&Panel::complete(self.panel.roster().clone(), rotated.collect())?)
+        self.heard(&rotated(self.panel, self.seed, number)?)
     }
 
     fn heard(&self, panel: &Panel) -> Result<Heard, Error> {
@@ -371,6 +362,20 @@ impl<'a> Rotation<'a> {
             rotations: draws.len(),
         }
     }
+}
+
+/// The panel with every agent's series rotated by its own random offset: what each one is like stays, who listens to whom
+/// does not.
+pub fn rotated(panel: &Panel, seed: u64, number: u64) -> Result<Panel, Error> {
+    let mut rng = numbered(seed, number);
+    let (agents, steps, cells) = (panel.agents(), panel.steps(), panel.cells());
+    let width = agents * panel.ratios();
+    let offsets: Vec<usize> = (0..agents).map(|_| rng.random_range(0..steps)).collect();
+    let from = |cell: usize| {
+        let (step, within) = (cell / width, cell % width);
+        cells[(step + offsets[within % agents]) % steps * width + within]
+    };
+    Panel::complete(panel.roster().clone(), (0..cells.len()).map(from).collect())
 }
 
 /// The weight all others give each agent.

@@ -18,7 +18,7 @@ const LOUD: f64 = 30.0;
 
 /// Nats of evidence for another state, or against a listener's errors, that count as a change: once in a million steps
 /// by chance.
-pub(crate) const EVIDENCE: f64 = 14.0;
+pub(crate) const EVIDENCE: f64 = 16.0;
 
 /// By how much errors must grow in variance for a CUSUM to be at its best.
 const GROWTH: f64 = 2.0;

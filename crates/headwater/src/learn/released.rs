@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 /// | `sparsity` | 0.006 | α, weight of the subgradient of Σ\|a\| | ≥ 0 |
 /// | `batch` | 30 | steps averaged into one update; the last may be shorter | ≥ 1 |
 /// | `passes` | 150 | over the data; 250 for elon_musk and ben | ≥ 1 |
+/// | `transposed` | false | the evidence with Aᵀ, as the paper has it, instead of A; everything else as released | |
 /// | `seed` | 45 | of the random first weights | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
@@ -32,6 +33,7 @@ pub struct Released {
     pub sparsity: f64,
     pub batch: usize,
     pub passes: usize,
+    pub transposed: bool,
     pub seed: u64,
 }
 
@@ -44,6 +46,7 @@ impl Default for Released {
             sparsity: 0.006,
             batch: 30,
             passes: 150,
+            transposed: false,
             seed: 45,
         }
     }
@@ -102,7 +105,8 @@ pub fn as_released(panel: &Panel, params: &Released) -> Result<Model, Error> {
             let (x, y, mean) = (part(&past.x), part(&past.y), part(&past.mean));
             let before = panel.block(first - 1..first - 1 + count);
             // Λ_i − (1−δ)AᵀΛ_{i−1} − δL̂_i, where δL̂_i has A instead of Aᵀ: slip 6.
-            let residual = y + (&weights * mean - weights.transpose() * before) * faer::Scale(keep);
+            let usual = if params.transposed { weights.transpose() * mean } else { &weights * mean };
+            let residual = y + (usual - weights.transpose() * before) * faer::Scale(keep);
             let gradient = x * residual.transpose();
             let scale = keep / count as f64;
             for column in 0..agents {
@@ -179,8 +183,8 @@ fn finish(panel: &Panel, weights: &Mat<f64>, params: &Released) -> Result<Model,
         })
     };
     let (early, late) = (mean_over(0), mean_over(1));
-    let evidence =
-        (late - weights * early * faer::Scale(1.0 - params.adaptation)) * faer::Scale(1.0 / params.adaptation);
+    let heard = if params.transposed { weights.transpose() * early } else { weights * early };
+    let evidence = (late - heard * faer::Scale(1.0 - params.adaptation)) * faer::Scale(1.0 / params.adaptation);
     let mut normal = weights.clone();
     normalise(&mut normal);
     let columns = (0..agents).flat_map(|column| normal.col_as_slice(column).to_vec()).collect();

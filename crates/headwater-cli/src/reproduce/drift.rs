@@ -1,0 +1,272 @@
+//! Figure 6: what happens to the learned weights when the topology or the true state changes.
+
+use super::stage::{self, Spread, Stage, curve, even, mean, reference, twice};
+use super::{Claim, NONE, Outcome, Plate, Run, Standing};
+use crate::failure::Failure;
+use crate::screen::number;
+use faer::MatRef;
+use headwater::learn::gsl::{Gsl, GslParams};
+use headwater::learn::track::{Tracker, Tracking};
+use headwater::model::ChangeKind;
+use headwater::simulate::{Change, WorldParams};
+use headwater_report::{Axis, Chart, Figure, Series};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// The paper's drift: how often, and with which probability an entry flips.
+const EVERY: usize = 1000;
+const FLIPS: f64 = 0.005;
+
+/// When the state changes, and to which.
+const TURN: usize = 35_000;
+const TURNED: usize = 3;
+
+/// Points of a drawn curve.
+const POINTS: usize = 200;
+
+/// What one seed gives: error curves of the paper's learner by step size, of ours, and what ours reported.
+#[derive(Serialize, Deserialize)]
+struct Errors {
+    paper: Vec<Vec<f64>>,
+    ours: Vec<f64>,
+    changes: usize,
+    noticed: usize,
+    /// Steps from the first changed frame to the report.
+    delays: Vec<f64>,
+    unfounded: usize,
+}
+
+pub(super) fn topology(run: &Run<'_>) -> Result<Outcome, Failure> {
+    let stage = Stage::find(run.authors)?;
+    let (seeds, steps, rates) = (run.seeds(), run.pick(40_000, 120_000), [0.1, 0.3]);
+    let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
+    let change = Change::Topology { every: EVERY, probability: FLIPS };
+    let found: Vec<Errors> = run.jobs.all(&keys, |index| follow(&stage, change, steps, &rates, seeds[index]))?;
+    let drawn = even(steps, POINTS);
+    let mut series = Vec::new();
+    let (mut theirs, mut apart) = (Vec::new(), 0);
+    for (file, name) in
+        [("graph_w50_perturbe_slow_001", "authors, first"), ("graph_w50_perturbe_slow_001_3", "authors, second")]
+    {
+        if let Some(points) = run.authors.curve(file)? {
+            apart = common(apart, &jumps(&points));
+            let late: Vec<f64> = points.iter().filter(|(step, _)| *step > 50_000.0).map(|(_, error)| *error).collect();
+            theirs.push(mean(&late));
+            let within: Vec<(f64, f64)> = points.into_iter().filter(|(step, _)| *step <= steps as f64).collect();
+            series.push(reference(name, &within, 250));
+        }
+    }
+    for (index, rate) in rates.iter().enumerate() {
+        let name = format!("the paper's learner, μ = {rate}");
+        series.push(curve(&name, &drawn, found.iter().map(|errors| &errors.paper[index])));
+    }
+    series.push(curve("ours (tracker)", &drawn, found.iter().map(|errors| &errors.ours)));
+    let late = |curve: &Vec<f64>| mean(&curve[curve.len() / 2..]);
+    let ends: Vec<Spread> =
+        (0..rates.len()).map(|index| Spread::of(found.iter().map(|errors| late(&errors.paper[index])))).collect();
+    let ours = Spread::of(found.iter().flat_map(|errors| errors.ours[errors.ours.len() / 2..].iter().copied()));
+    let (changes, noticed, delays, unfounded) = reports(&found);
+    let numbers = json!({
+        "network": stage.words(), "seeds": seeds.len(), "steps": steps,
+        "paper_mean_over_second_half": rates.iter().zip(&ends).map(|(rate, end)| (rate.to_string(), json!(end))).collect::<serde_json::Map<_, _>>(),
+        "authors_mean_after_50000": theirs,
+        "ours_over_second_half": ours,
+        "changes": changes, "noticed": noticed, "delay": delays, "unfounded_reports": unfounded,
+    });
+    let adapts = ends.iter().all(|end| end.median < 1.0) && early(&found, 1) < early(&found, 0);
+    // Their curves show when their topology changed.
+    let other = theirs.is_empty() || apart <= EVERY;
+    let standing = match (adapts, other) {
+        (true, true) => Standing::Agreed,
+        (true, false) => Standing::InPart,
+        _ => Standing::NotReproduced,
+    };
+    let authors = match theirs.is_empty() {
+        true => NONE.to_owned(),
+        false => format!(
+            "mean after step 50 000: {}; all jumps of the error are at multiples of {apart} steps",
+            theirs.iter().map(|error| number(*error)).collect::<Vec<_>>().join(" and ")
+        ),
+    };
+    let reached = rates.iter().zip(&ends).map(|(rate, end)| format!("μ = {rate}: {}", number(end.median)));
+    let claim = Claim {
+        authors,
+        formula: reached.collect::<Vec<_>>().join("; ") + " (mean over the second half)",
+        ours: format!(
+            "{noticed} of {changes} changes noticed, {} step after the first changed frame (median; at most {}); {unfounded} unfounded; error {}",
+            delays.median,
+            delays.high,
+            number(ours.median)
+        ),
+        why: "the larger step size is faster at first and closer later; the released curves are of changes ten times rarer than the figure says, so they lie lower between their jumps".into(),
+        ..Claim::new(
+            "The learner follows a topology that changes every 1000 steps; a larger step size adapts faster (Fig. 6a)",
+            standing,
+        )
+    };
+    let figure = figure("Topology changes every 1000 steps", series);
+    let caption = format!(
+        "Squared error of A on {} while entries flip with probability 0.5 % every 1000 steps. Medians and ranges of {} seeds; grey: the authors' released curves, whose step sizes are not named and whose changes are rarer.",
+        stage.words(),
+        seeds.len()
+    );
+    Ok(Outcome { plates: vec![Plate { stem: "topology-drift".into(), caption, figure }], numbers, claims: vec![claim] })
+}
+
+/// Steps at which an error jumps up by a quarter from one record to the next.
+fn jumps(points: &[(f64, f64)]) -> Vec<usize> {
+    points.windows(2).filter(|pair| pair[1].1 > 1.25 * pair[0].1).map(|pair| pair[1].0 as usize).collect()
+}
+
+/// The largest step of which all these are multiples.
+fn common(first: usize, steps: &[usize]) -> usize {
+    let divisor = |mut a: usize, mut b: usize| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    steps.iter().fold(first, |common, &step| divisor(step, common))
+}
+
+/// Median error over the first tenth of the drawn steps.
+fn early(found: &[Errors], index: usize) -> f64 {
+    Spread::of(found.iter().map(|errors| mean(&errors.paper[index][..POINTS / 10]))).median
+}
+
+pub(super) fn state(run: &Run<'_>) -> Result<Outcome, Failure> {
+    let stage = Stage::find(run.authors)?;
+    let (seeds, steps) = (run.seeds(), 70_000);
+    let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
+    let change = Change::State { at: TURN, to: Some(TURNED) };
+    let found: Vec<Errors> = run.jobs.all(&keys, |index| follow(&stage, change, steps, &[0.1], seeds[index]))?;
+    let drawn = even(steps, POINTS);
+    let mut series = Vec::new();
+    let theirs = run.authors.curve("graph_w50_perturbe_state")?;
+    series.extend(theirs.as_ref().map(|points| reference("authors", points, 250)));
+    series.push(curve("the paper's learner, μ = 0.1", &drawn, found.iter().map(|errors| &errors.paper[0])));
+    series.push(curve("ours (tracker)", &drawn, found.iter().map(|errors| &errors.ours)));
+    let turn = drawn.iter().position(|step| *step >= TURN).unwrap_or_default();
+    let near = |errors: &Errors, range: std::ops::Range<usize>| mean(&errors.paper[0][range]);
+    let before = Spread::of(found.iter().map(|errors| near(errors, turn - 6..turn)));
+    let after = Spread::of(found.iter().map(|errors| near(errors, turn + 1..turn + 7)));
+    let end = Spread::of(found.iter().map(|errors| mean(&errors.paper[0][POINTS - 14..])));
+    let ours = Spread::of(found.iter().flat_map(|errors| errors.ours[4..].iter().copied()));
+    let (changes, noticed, delays, unfounded) = reports(&found);
+    let last = theirs.as_ref().map(|points| stage::final_mean(points, 5_000.0));
+    let numbers = json!({
+        "network": stage.words(), "seeds": seeds.len(), "turn": TURN,
+        "paper_before": before, "paper_after": after, "paper_final": end, "authors_final": last,
+        "ours": ours, "changes": changes, "noticed": noticed, "delay": delays, "unfounded_reports": unfounded,
+    });
+    let claim = Claim {
+        authors: last.map_or(NONE.into(), |last| format!("{} at the end", number(last))),
+        formula: format!(
+            "{} just before, {} just after, {} at the end",
+            number(before.median),
+            number(after.median),
+            number(end.median)
+        ),
+        ours: format!(
+            "noticed in {noticed} of {changes} worlds, {} steps after it (median; at most {}); {unfounded} unfounded; error never above {}",
+            delays.median,
+            delays.high,
+            number(ours.high)
+        ),
+        why: format!("the state changes at step {TURN} here; the authors do not say when theirs does"),
+        ..Claim::new(
+            "A change of the true state does not disturb the learning of the weights (Fig. 6b)",
+            Standing::when(after.median < 1.2 * before.median && end.median < before.median),
+        )
+    };
+    let figure = figure("The true state changes at step 35 000", series);
+    let caption = format!(
+        "Squared error of A on {} when the true state changes halfway. Medians and ranges of {} seeds; grey: the authors' released curve.",
+        stage.words(),
+        seeds.len()
+    );
+    Ok(Outcome { plates: vec![Plate { stem: "state-drift".into(), caption, figure }], numbers, claims: vec![claim] })
+}
+
+fn figure(title: &str, series: Vec<Series>) -> Figure {
+    let chart = Chart { title: title.to_owned(), x: Axis::linear("step i"), y: Axis::log("‖A_i − A‖²"), series };
+    let panels = twice(&chart, (1e-2, 10.0), (1e-31, 30.0));
+    Figure { title: "Error of the learned weights under change".into(), panels, columns: 2 }
+}
+
+/// Changes there were, those noticed, the delays, and reports of nothing.
+fn reports(found: &[Errors]) -> (usize, usize, Spread, usize) {
+    let sum = |of: fn(&Errors) -> usize| found.iter().map(of).sum::<usize>();
+    let delays = Spread::of(found.iter().flat_map(|errors| errors.delays.iter().copied()));
+    (sum(|errors| errors.changes), sum(|errors| errors.noticed), delays, sum(|errors| errors.unfounded))
+}
+
+/// Steps after a change within which a report is of that change.
+const WITHIN: usize = 200;
+
+fn follow(stage: &Stage, change: Change, steps: usize, rates: &[f64], seed: u64) -> Result<Errors, Failure> {
+    let mut world = stage.world(WorldParams { changes: vec![change], ..stage::released(seed, steps) })?;
+    let roster = world.roster().clone();
+    let (agents, ratios) = (roster.agents().len(), roster.ratios());
+    let params = |rate: &f64| GslParams { learning_rate: *rate, ..GslParams::default() };
+    let mut learners: Vec<Gsl> =
+        rates.iter().map(|rate| Gsl::new(roster.clone(), params(rate))).collect::<Result<_, _>>()?;
+    let mut tracker = Tracker::new(roster, Tracking::default())?;
+    let mut errors = Errors {
+        paper: vec![Vec::new(); rates.len()],
+        ours: Vec::new(),
+        changes: 0,
+        noticed: 0,
+        delays: Vec::new(),
+        unfounded: 0,
+    };
+    let mut drawn = even(steps, POINTS).into_iter().peekable();
+    let mut reported = Vec::new();
+    for step in 1..=steps {
+        let frame = world.next_frame()?;
+        let matrix = MatRef::from_column_major_slice(frame, agents, ratios);
+        for learner in &mut learners {
+            learner.learn(matrix)?;
+        }
+        reported.extend(tracker.push(frame)?);
+        if drawn.next_if_eq(&step).is_some() {
+            let truth = world.truth().combination.to_columns();
+            for (curve, learner) in errors.paper.iter_mut().zip(&learners) {
+                curve.push(learner.distance(&truth));
+            }
+            let learned = tracker.model()?.combination.to_columns();
+            errors.ours.push(learned.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum());
+        }
+    }
+    reported.extend(std::iter::from_fn(|| tracker.rest()));
+    let wanted = match change {
+        Change::State { .. } => ChangeKind::State,
+        _ => ChangeKind::Topology,
+    };
+    let events: Vec<usize> = world.events().iter().map(|event| event.step).collect();
+    errors.changes = events.len();
+    let mut open = events;
+    for report in reported {
+        let of = |event: &usize| report.kind == wanted && (*event..*event + WITHIN).contains(&report.step);
+        match open.iter().position(of) {
+            Some(place) => errors.delays.push((report.step - open.remove(place)) as f64),
+            None => errors.unfounded += 1,
+        }
+    }
+    errors.noticed = errors.delays.len();
+    Ok(errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_tell_how_often_something_changed() {
+        let curve: Vec<(f64, f64)> =
+            [1.0, 0.9, 2.0, 1.9, 1.8, 3.0].iter().enumerate().map(|(n, e)| (n as f64 * 500.0, *e)).collect();
+        assert_eq!(jumps(&curve), [1000, 2500]);
+        assert_eq!(common(0, &jumps(&curve)), 500);
+        assert_eq!(common(300, &[600, 900]), 300);
+    }
+}

@@ -1,0 +1,152 @@
+//! Figure 3: the error of the learned evidence, as a rolling mean over 50 steps.
+
+use super::stage::{
+    self, PRINTED, ROUNDS, Spread, Stage, curve, evidence_distance, final_mean, mean, reference, spaced, twice, until,
+};
+use super::{Claim, NONE, Outcome, Plate, Run, Standing};
+use crate::failure::Failure;
+use crate::screen::number;
+use headwater_report::{Axis, Chart, Figure, Series};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// Steps of the authors' curves.
+const STEPS: usize = 70_000;
+
+/// The paper's rolling mean.
+const ROLLING: usize = 50;
+
+/// Points of a drawn curve.
+const POINTS: usize = 100;
+
+/// Steps after which every symbol has usually occurred.
+const BY: usize = 200;
+
+/// What one seed gives: a curve per window, and ours.
+#[derive(Serialize, Deserialize)]
+struct Errors {
+    curves: Vec<Vec<f64>>,
+    ours: Vec<f64>,
+    /// Trace of the covariance of the private evidence: what a mean of one step errs by at least.
+    trace: f64,
+}
+
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+    let stage = Stage::find(run.authors)?;
+    let seeds = run.seeds();
+    let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
+    let found: Vec<Errors> = run.jobs.all(&keys, |index| one(&stage, seeds[index]))?;
+    let mut series: Vec<Series> = Vec::new();
+    let mut theirs = Vec::new();
+    for (window, _) in PRINTED {
+        let points = run.authors.curve(&format!("L_w{window}"))?;
+        theirs.push(points.as_ref().map(|points| final_mean(points, 5_000.0)));
+        series.extend(points.map(|points| reference(&format!("authors, M = {window}"), &points, 150)));
+    }
+    for (index, (window, rate)) in PRINTED.into_iter().enumerate() {
+        let name = format!("M = {window}, μ = {rate}");
+        series.push(curve(&name, &drawn(window), found.iter().map(|errors| &errors.curves[index])));
+    }
+    series.push(curve("ours (whitened)", &ROUNDS, found.iter().map(|errors| &errors.ours)));
+    let chart = Chart {
+        title: "rolling mean over 50 steps".into(),
+        x: Axis::log("step i"),
+        y: Axis::log("‖L̂_i − L̄‖²"),
+        series,
+    };
+    let panels = twice(&chart, (1e-3, 300.0), (1e-31, 300.0));
+    let figure = Figure { title: "Error of the learned evidence".into(), panels, columns: 2 };
+    // The last ten drawn points lie within the last few thousand steps; each is a mean of 50.
+    let late = |curve: &Vec<f64>| mean(&curve[curve.len().saturating_sub(10)..]);
+    let ends: Vec<Spread> =
+        (0..PRINTED.len()).map(|index| Spread::of(found.iter().map(|errors| late(&errors.curves[index])))).collect();
+    let by = ROUNDS.iter().position(|steps| *steps == BY).unwrap_or_default();
+    let early = Spread::of(found.iter().filter_map(|errors| errors.ours.get(by).copied()));
+    let numbers = json!({
+        "network": stage.words(),
+        "seeds": seeds.len(),
+        "final_error": PRINTED.iter().zip(&ends).map(|((window, _), end)| (format!("M = {window}"), json!(end))).collect::<serde_json::Map<_, _>>(),
+        "authors_final_error": PRINTED.iter().zip(&theirs).map(|((window, _), end)| (format!("M = {window}"), json!(end))).collect::<serde_json::Map<_, _>>(),
+        "ours_by_step_200": early,
+    });
+    let listed = |values: Vec<Option<f64>>| {
+        let shown = values
+            .into_iter()
+            .zip(PRINTED)
+            .map(|(value, (window, _))| format!("M = {window}: {}", value.map_or(NONE.to_owned(), number)));
+        shown.collect::<Vec<_>>().join(", ")
+    };
+    let claim = Claim {
+        authors: listed(theirs.clone()),
+        formula: listed(ends.iter().map(|end| Some(end.median)).collect()),
+        ours: format!("{} after {BY} steps, at most {}", number(early.median), number(early.high)),
+        why: "an M-step mean of independent observations errs by their variance over M whatever else is learned; ours is exact once an agent has shown every symbol it can".into(),
+        ..Claim::new(
+            "A larger window M gives a smaller error of the evidence (Fig. 3)",
+            Standing::when(ends.windows(2).all(|pair| pair[0].median > pair[1].median)),
+        )
+    };
+    let trace = found[0].trace;
+    let floors = PRINTED.map(|(window, _)| trace / window as f64);
+    let below = theirs.iter().zip(floors).any(|(met, floor)| met.is_some_and(|met| met < 0.7 * floor));
+    let size = Claim {
+        authors: listed(theirs),
+        formula: listed(ends.iter().map(|end| Some(end.median)).collect()),
+        ours: format!("{} after {BY} steps", number(early.median)),
+        why: format!(
+            "a mean of M independent observations errs by at least Tr(R)/M ({}); the released curves lie below it, so they are not of the estimator as printed (the released window freezes, and divides M differences by M + 1)",
+            listed(floors.map(Some).to_vec())
+        ),
+        ..Claim::new(
+            "The size of these errors (Fig. 3)",
+            if below { Standing::NotReproduced } else { Standing::Agreed },
+        )
+    };
+    let caption = format!(
+        "Squared error of the evidence on {}. Lines are medians over {} seeds, bands run from the smallest to the largest; grey: the authors' released curves.",
+        stage.words(),
+        seeds.len()
+    );
+    Ok(Outcome {
+        plates: vec![Plate { stem: "evidence-error".into(), caption, figure }],
+        numbers,
+        claims: vec![claim, size],
+    })
+}
+
+/// Steps at which the rolling mean is drawn.
+fn drawn(window: usize) -> Vec<usize> {
+    spaced(window + 2 + ROLLING, STEPS, POINTS)
+}
+
+fn one(stage: &Stage, seed: u64) -> Result<Errors, Failure> {
+    let (panel, truth) = stage.run(stage::released(seed, STEPS))?;
+    let ratios = truth.evidence.ratios();
+    let variances = |agent: usize| -> f64 {
+        let covariance = truth.innovation.as_ref().map_or(&[][..], |spread| spread.agent(agent));
+        covariance.iter().step_by(ratios + 1).sum()
+    };
+    let trace = (0..truth.evidence.agents()).map(variances).sum();
+    let mut errors = Errors { curves: Vec::new(), ours: Vec::new(), trace };
+    for (window, rate) in PRINTED {
+        let mut learner = stage::gsl(&panel, window, rate)?;
+        let mut points = Vec::new();
+        // The last 50 errors, as a ring: where drawn steps are close together their means share steps.
+        let mut recent = vec![0.0; ROLLING];
+        for step in drawn(window) {
+            let from = step.saturating_sub(ROLLING).max(learner.position().0);
+            until(&mut learner, &panel, from)?;
+            for now in from + 1..=step {
+                until(&mut learner, &panel, now)?;
+                recent[now % ROLLING] = evidence_distance(&learner.evidence()?, &truth.evidence);
+            }
+            points.push(mean(&recent));
+        }
+        errors.curves.push(points);
+    }
+    for steps in ROUNDS {
+        let model = stage::ours(&panel, steps)?;
+        errors.ours.extend(model.map(|model| evidence_distance(&model.evidence, &truth.evidence)));
+    }
+    Ok(errors)
+}

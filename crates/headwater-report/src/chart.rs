@@ -1,0 +1,337 @@
+//! Lines, bands, dots and bars on two axes.
+
+use crate::figure::Drawn;
+use crate::scale::{Kind, Scale};
+use crate::style::{COLOURS, DASHES, FAINT, GREY, INK, PANEL, TEXT, TITLE, width};
+use crate::svg::{Anchor, Look, Svg};
+
+/// One axis: what it counts, and how.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Axis {
+    /// What is counted, with its unit.
+    pub label: String,
+    /// Linear or logarithmic.
+    pub kind: Kind,
+    /// From where to where; chosen from the points when not given.
+    pub range: Option<(f64, f64)>,
+    /// Names of the places 0, 1, 2, …, for things that are not numbers.
+    pub names: Vec<String>,
+}
+
+impl Axis {
+    /// A linear axis.
+    pub fn linear(label: &str) -> Self {
+        Axis { label: label.to_owned(), ..Axis::default() }
+    }
+
+    /// A logarithmic axis.
+    pub fn log(label: &str) -> Self {
+        Axis { kind: Kind::Log, ..Axis::linear(label) }
+    }
+
+    /// An axis of named things.
+    pub fn named(label: &str, names: Vec<String>) -> Self {
+        Axis { names, ..Axis::linear(label) }
+    }
+
+    /// The same from one value to another.
+    #[must_use]
+    pub fn between(self, low: f64, high: f64) -> Self {
+        Axis { range: Some((low, high)), ..self }
+    }
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A line, with a band where there are intervals.
+    Line,
+    /// A thin grey line, for what others found.
+    Reference,
+    /// Dots, with whiskers where there are intervals.
+    Dots,
+    /// Bars from zero, side by side with those of other series, with whiskers likewise.
+    Bars,
+}
+
+/// A point, with an interval where there is one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Across.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// Lower and upper end.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Point {
+    /// A point without an interval.
+    pub fn new(x: f64, y: f64) -> Self {
+        Point { x, y, interval: None }
+    }
+
+    /// A point between two others.
+    pub fn within(x: f64, y: f64, low: f64, high: f64) -> Self {
+        Point { x, y, interval: Some((low, high)) }
+    }
+}
+
+/// Points that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// For the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub shape: Shape,
+    /// In order of x.
+    pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A series.
+    pub fn new(name: &str, shape: Shape, points: Vec<Point>) -> Self {
+        Series { name: name.to_owned(), shape, points }
+    }
+}
+
+/// A chart.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Chart {
+    /// Above it.
+    pub title: String,
+    /// Across.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// From back to front.
+    pub series: Vec<Series>,
+}
+
+/// Distances around the drawing area.
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = 16.0;
+const BOTTOM: f64 = 46.0;
+const LINE: f64 = 16.0;
+
+/// Colour and dash of a series.
+#[derive(Clone, Copy)]
+struct Pen {
+    colour: &'static str,
+    dash: &'static str,
+    width: f64,
+}
+
+impl Chart {
+    /// Colours go by number among the series that are not there for reference.
+    fn pens(&self) -> Vec<Pen> {
+        let mut next = 0;
+        let mut references = 0;
+        let pen = |series: &Series| match series.shape {
+            Shape::Reference => {
+                references += 1;
+                Pen { colour: GREY, dash: DASHES[(references - 1) % DASHES.len()], width: 1.2 }
+            }
+            _ => {
+                next += 1;
+                let index = next - 1;
+                Pen { colour: COLOURS[index % COLOURS.len()], dash: DASHES[index % DASHES.len()], width: 1.8 }
+            }
+        };
+        self.series.iter().map(pen).collect()
+    }
+
+    /// Legend entries in rows that fit: the place of each, and the number of rows.
+    fn legend(&self) -> (Vec<(f64, usize)>, usize) {
+        let (mut across, mut row) = (0.0, 0);
+        let mut places = Vec::new();
+        for series in &self.series {
+            let size = 28.0 + width(&series.name, TEXT) + 12.0;
+            if across > 0.0 && across + size > PANEL.0 + RIGHT {
+                (across, row) = (0.0, row + 1);
+            }
+            places.push((across, row));
+            across += size;
+        }
+        let rows = if self.series.len() > 1 { row + 1 } else { 0 };
+        (places, rows)
+    }
+
+    /// Room that upright names on the horizontal axis need.
+    fn bottom(&self) -> f64 {
+        let longest = self.x.names.iter().map(|name| width(name, TEXT)).fold(0.0, f64::max);
+        if self.crowded() { BOTTOM + (longest - 8.0).clamp(0.0, 120.0) } else { BOTTOM }
+    }
+
+    /// Whether names on the horizontal axis must stand upright.
+    fn crowded(&self) -> bool {
+        let room = PANEL.0 / self.x.names.len().max(1) as f64;
+        self.x.names.iter().any(|name| width(name, TEXT) > room - 4.0)
+    }
+
+    pub(crate) fn size(&self) -> (f64, f64) {
+        let (_, rows) = self.legend();
+        (LEFT + PANEL.0 + RIGHT, TITLE + 14.0 + rows as f64 * LINE + PANEL.1 + self.bottom())
+    }
+
+    fn scales(&self) -> (Scale, Scale) {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let bars = self.series.iter().any(|series| series.shape == Shape::Bars);
+        let x = match (self.x.range, self.x.names.len()) {
+            (Some((low, high)), _) => Scale::between(self.x.kind, low, high),
+            (None, 0) => Scale::over(self.x.kind, points().map(|point| point.x), false),
+            (None, names) => Scale::between(Kind::Linear, -0.6, names as f64 - 0.4),
+        };
+        let heights = points().flat_map(|point| {
+            let (low, high) = point.interval.unwrap_or((point.y, point.y));
+            [point.y, low, high]
+        });
+        let y = match self.y.range {
+            Some((low, high)) => Scale::between(self.y.kind, low, high),
+            None => Scale::over(self.y.kind, heights, bars),
+        };
+        (x, y)
+    }
+
+    pub(crate) fn draw(&self, svg: &mut Svg, corner: (f64, f64)) {
+        let (pens, (places, rows)) = (self.pens(), self.legend());
+        let (x, y) = self.scales();
+        svg.text((corner.0 + LEFT, corner.1 + TITLE), &self.title, Look { bold: true, ..Look::plain(Anchor::Start) });
+        let top = corner.1 + TITLE + 14.0;
+        if rows > 0 {
+            for ((series, pen), (across, row)) in self.series.iter().zip(&pens).zip(&places) {
+                let place = (corner.0 + LEFT + across, top + *row as f64 * LINE + 6.0);
+                sample(svg, place, series.shape, *pen);
+                svg.text((place.0 + 28.0, place.1 + 4.0), &series.name, Look::plain(Anchor::Start));
+            }
+        }
+        let origin = (corner.0 + LEFT, top + rows as f64 * LINE);
+        self.axes(svg, origin, &x, &y);
+        let spot = |point: (f64, f64)| -> Option<(f64, f64)> {
+            let (across, up) = (x.place(point.0)?, y.place(point.1)?);
+            // Far outside is outside: keep numbers small for programs that draw it.
+            Some((origin.0 + across.clamp(-9.0, 9.0) * PANEL.0, origin.1 + (1.0 - up.clamp(-9.0, 9.0)) * PANEL.1))
+        };
+        svg.clip(origin, PANEL);
+        let bars = self.series.iter().filter(|series| series.shape == Shape::Bars).count();
+        let mut bar = 0;
+        for (series, pen) in self.series.iter().zip(&pens) {
+            match series.shape {
+                Shape::Line | Shape::Reference => line(svg, series, *pen, &spot),
+                Shape::Dots => {
+                    for point in &series.points {
+                        whisker(svg, point, point.x, pen.colour, &spot);
+                        if let Some(place) = spot((point.x, point.y)) {
+                            svg.circle(place, 3.2, pen.colour, "#FFFFFF");
+                        }
+                    }
+                }
+                Shape::Bars => {
+                    let wide = 0.8 / bars as f64;
+                    let shift = (bar as f64 + 0.5) * wide - 0.4;
+                    bar += 1;
+                    for point in &series.points {
+                        let (left, right) = (point.x + shift - wide / 2.0, point.x + shift + wide / 2.0);
+                        let foot = if self.y.kind == Kind::Log { f64::MIN_POSITIVE } else { 0.0 };
+                        if let (Some(from), Some(to)) = (spot((left, point.y)), spot((right, foot))) {
+                            let upper = (from.0, from.1.min(to.1));
+                            svg.rect(upper, (to.0 - from.0 - 0.5, (to.1 - from.1).abs()), pen.colour);
+                        }
+                        whisker(svg, point, point.x + shift, INK, &spot);
+                    }
+                }
+            }
+        }
+        svg.unclip();
+    }
+
+    fn axes(&self, svg: &mut Svg, origin: (f64, f64), x: &Scale, y: &Scale) {
+        let (right, bottom) = (origin.0 + PANEL.0, origin.1 + PANEL.1);
+        for (value, label) in y.ticks() {
+            let Some(up) = y.place(value).filter(|up| (-1e-9..=1.0 + 1e-9).contains(up)) else { continue };
+            let level = bottom - up * PANEL.1;
+            svg.line((origin.0, level), (right, level), FAINT, 1.0);
+            svg.text((origin.0 - 6.0, level + 4.0), &label, Look::plain(Anchor::End));
+        }
+        let named: Vec<(f64, String)> =
+            self.x.names.iter().enumerate().map(|(n, name)| (n as f64, name.clone())).collect();
+        let upright = self.crowded();
+        for (value, label) in if named.is_empty() { x.ticks() } else { named } {
+            let Some(across) = x.place(value).filter(|across| (-1e-9..=1.0 + 1e-9).contains(across)) else { continue };
+            let place = origin.0 + across * PANEL.0;
+            svg.line((place, bottom), (place, bottom + 4.0), INK, 1.0);
+            if upright && !self.x.names.is_empty() {
+                let look = Look { turned: true, ..Look::plain(Anchor::End) };
+                svg.text((place + 4.0, bottom + 8.0), &label, look);
+            } else {
+                svg.text((place, bottom + 17.0), &label, Look::plain(Anchor::Middle));
+            }
+        }
+        svg.line((origin.0, origin.1), (origin.0, bottom), INK, 1.0);
+        svg.line((origin.0, bottom), (right, bottom), INK, 1.0);
+        let middle = (origin.0 + PANEL.0 / 2.0, bottom + self.bottom() - 10.0);
+        svg.text(middle, &self.x.label, Look::plain(Anchor::Middle));
+        let left = (origin.0 - LEFT + 14.0, origin.1 + PANEL.1 / 2.0);
+        svg.text(left, &self.y.label, Look { turned: true, ..Look::plain(Anchor::Middle) });
+    }
+
+    pub(crate) fn points(&self) -> Vec<Drawn> {
+        let name = |axis: &Axis, value: f64| match axis.names.get(value as usize) {
+            Some(name) if value >= 0.0 => name.clone(),
+            _ => value.to_string(),
+        };
+        let of = |series: &Series| {
+            let drawn = |point: &Point| Drawn {
+                panel: self.title.clone(),
+                series: series.name.clone(),
+                x: name(&self.x, point.x),
+                y: point.y,
+                low: point.interval.map(|(low, _)| low),
+                high: point.interval.map(|(_, high)| high),
+            };
+            series.points.iter().map(drawn).collect::<Vec<_>>()
+        };
+        self.series.iter().flat_map(of).collect()
+    }
+}
+
+/// What a series looks like, for the legend.
+fn sample(svg: &mut Svg, place: (f64, f64), shape: Shape, pen: Pen) {
+    match shape {
+        Shape::Line | Shape::Reference => {
+            svg.path(&[vec![place, (place.0 + 22.0, place.1)]], pen.colour, pen.width, pen.dash);
+        }
+        Shape::Dots => svg.circle((place.0 + 11.0, place.1), 3.2, pen.colour, "#FFFFFF"),
+        Shape::Bars => svg.rect((place.0 + 6.0, place.1 - 5.0), (11.0, 10.0), pen.colour),
+    }
+}
+
+fn line(svg: &mut Svg, series: &Series, pen: Pen, spot: &dyn Fn((f64, f64)) -> Option<(f64, f64)>) {
+    // A point that cannot be shown breaks the line rather than bend it.
+    let mut pieces = vec![Vec::new()];
+    let (mut upper, mut lower) = (Vec::new(), Vec::new());
+    for point in &series.points {
+        match (spot((point.x, point.y)), pieces.last_mut()) {
+            (Some(place), Some(piece)) => piece.push(place),
+            _ => pieces.push(Vec::new()),
+        }
+        let ends = point.interval.and_then(|(low, high)| Some((spot((point.x, low))?, spot((point.x, high))?)));
+        if let Some((low, high)) = ends {
+            lower.push(low);
+            upper.push(high);
+        }
+    }
+    if lower.len() > 1 {
+        upper.extend(lower.into_iter().rev());
+        svg.area(&upper, pen.colour);
+    }
+    pieces.retain(|piece| !piece.is_empty());
+    svg.path(&pieces, pen.colour, pen.width, pen.dash);
+}
+
+fn whisker(svg: &mut Svg, point: &Point, x: f64, colour: &str, spot: &dyn Fn((f64, f64)) -> Option<(f64, f64)>) {
+    let Some((low, high)) = point.interval else { return };
+    if let (Some(low), Some(high)) = (spot((x, low)), spot((x, high))) {
+        svg.line(low, high, colour, 1.2);
+    }
+}

@@ -1,0 +1,156 @@
+//! Panels on a page, as SVG and PNG, and every number in them.
+
+use crate::chart::Chart;
+use crate::heat::Heat;
+use crate::network::Network;
+use crate::style::TITLE;
+use crate::svg::{Anchor, Look, Svg};
+use resvg::{tiny_skia, usvg};
+use std::sync::{Arc, OnceLock};
+
+/// A picture that could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The drawing cannot be turned into pixels.
+    #[error("the figure {title:?} cannot be drawn as PNG: {problem}")]
+    Png {
+        /// Of the figure.
+        title: String,
+        /// Why.
+        problem: String,
+    },
+}
+
+/// One picture in a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Panel {
+    /// Lines, dots, bars.
+    Chart(Chart),
+    /// A matrix.
+    Heat(Heat),
+    /// A network.
+    Network(Network),
+}
+
+/// A number as it was drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawn {
+    /// Title of its panel.
+    pub panel: String,
+    /// Its series, its row, or what kind of thing it is.
+    pub series: String,
+    /// Where across: a number or a name.
+    pub x: String,
+    /// How much.
+    pub y: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// A figure.
+///
+/// ```
+/// use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
+/// let error = Series::new("error", Shape::Line, vec![Point::new(1.0, 4.0), Point::within(10.0, 0.5, 0.4, 0.6)]);
+/// let chart = Chart { x: Axis::log("step"), y: Axis::log("squared error"), series: vec![error], ..Chart::default() };
+/// let figure = Figure { title: "Errors".into(), panels: vec![Panel::Chart(chart)], columns: 1 };
+/// assert!(figure.svg().starts_with("<svg"));
+/// assert_eq!(figure.points()[1].low, Some(0.4));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figure {
+    /// Above all.
+    pub title: String,
+    /// From left to right, then down.
+    pub panels: Vec<Panel>,
+    /// Panels side by side.
+    pub columns: usize,
+}
+
+const MARGIN: f64 = 12.0;
+
+/// Pixels per unit of the drawing in PNG files.
+const PIXELS: f32 = 2.0;
+
+impl Figure {
+    /// The drawing.
+    pub fn svg(&self) -> String {
+        let mut svg = Svg::new();
+        let look = Look { size: TITLE, bold: true, ..Look::plain(Anchor::Start) };
+        svg.text((MARGIN, MARGIN + TITLE), &self.title, look);
+        let (mut down, mut across) = (MARGIN + TITLE + 14.0, 0.0f64);
+        for row in self.panels.chunks(self.columns.max(1)) {
+            let mut left = MARGIN;
+            let mut tallest = 0.0f64;
+            for panel in row {
+                panel.draw(&mut svg, (left, down));
+                let (width, height) = panel.size();
+                left += width + MARGIN;
+                tallest = tallest.max(height);
+            }
+            across = across.max(left);
+            down += tallest + MARGIN;
+        }
+        let title = 2.0 * MARGIN + crate::style::width(&self.title, TITLE) * 1.1;
+        svg.finish(&self.title, across.max(title), down)
+    }
+
+    /// The drawing in pixels, with a font that is built in.
+    pub fn png(&self) -> Result<Vec<u8>, Error> {
+        let problem = |problem: String| Error::Png { title: self.title.clone(), problem };
+        let options =
+            usvg::Options { fontdb: fonts(), font_family: "DejaVu Sans".to_owned(), ..usvg::Options::default() };
+        let tree = usvg::Tree::from_str(&self.svg(), &options).map_err(|error| problem(error.to_string()))?;
+        let (width, height) = (tree.size().width() * PIXELS, tree.size().height() * PIXELS);
+        let mut pixels = tiny_skia::Pixmap::new(width as u32, height as u32)
+            .ok_or_else(|| problem(format!("{width} × {height} pixels are too many")))?;
+        resvg::render(&tree, tiny_skia::Transform::from_scale(PIXELS, PIXELS), &mut pixels.as_mut());
+        pixels.encode_png().map_err(|error| problem(error.to_string()))
+    }
+
+    /// Every number that was drawn.
+    pub fn points(&self) -> Vec<Drawn> {
+        self.panels.iter().flat_map(Panel::points).collect()
+    }
+}
+
+/// Parsed once.
+fn fonts() -> Arc<usvg::fontdb::Database> {
+    static FONTS: OnceLock<Arc<usvg::fontdb::Database>> = OnceLock::new();
+    let load = || {
+        let mut fonts = usvg::fontdb::Database::new();
+        fonts.load_font_data(dejavu::sans::regular().to_vec());
+        fonts.load_font_data(dejavu::sans::bold().to_vec());
+        Arc::new(fonts)
+    };
+    FONTS.get_or_init(load).clone()
+}
+
+impl Panel {
+    fn size(&self) -> (f64, f64) {
+        match self {
+            Panel::Chart(chart) => chart.size(),
+            Panel::Heat(heat) => heat.size(),
+            Panel::Network(network) => network.size(),
+        }
+    }
+
+    fn draw(&self, svg: &mut Svg, corner: (f64, f64)) {
+        match self {
+            Panel::Chart(chart) => chart.draw(svg, corner),
+            Panel::Heat(heat) => heat.draw(svg, corner),
+            Panel::Network(network) => network.draw(svg, corner),
+        }
+    }
+
+    fn points(&self) -> Vec<Drawn> {
+        match self {
+            Panel::Chart(chart) => chart.points(),
+            Panel::Heat(heat) => heat.points(),
+            Panel::Network(network) => network.points(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A matrix as shades: rows down, columns across, one scale for all that are to be compared.
+
+use crate::figure::Drawn;
+use crate::style::{FAINT, INK, PANEL, TITLE, shade};
+use crate::svg::{Anchor, Look, Svg};
+
+/// A matrix.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Heat {
+    /// Above it.
+    pub title: String,
+    /// What the rows are.
+    pub rows: String,
+    /// What the columns are.
+    pub columns: String,
+    /// Row by row; all rows of one length.
+    pub cells: Vec<Vec<f64>>,
+    /// The value that gets the darkest shade.
+    pub darkest: f64,
+}
+
+const LEFT: f64 = 34.0;
+const BOTTOM: f64 = 30.0;
+const BAR: f64 = 64.0;
+
+impl Heat {
+    pub(crate) fn size(&self) -> (f64, f64) {
+        (LEFT + PANEL.1 + BAR, TITLE + 14.0 + PANEL.1 + BOTTOM)
+    }
+
+    pub(crate) fn draw(&self, svg: &mut Svg, corner: (f64, f64)) {
+        let (height, wide) = (self.cells.len().max(1), self.cells.first().map_or(1, Vec::len).max(1));
+        let origin = (corner.0 + LEFT, corner.1 + TITLE + 14.0);
+        svg.text((origin.0, corner.1 + TITLE), &self.title, Look { bold: true, ..Look::plain(Anchor::Start) });
+        let cell = (PANEL.1 / wide as f64, PANEL.1 / height as f64);
+        svg.rect(origin, (PANEL.1, PANEL.1), &shade(0.0));
+        for (row, cells) in self.cells.iter().enumerate() {
+            for (column, value) in cells.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                let place = (origin.0 + column as f64 * cell.0, origin.1 + row as f64 * cell.1);
+                // A hair wider, so that no white shows between neighbours.
+                svg.rect(place, (cell.0 + 0.2, cell.1 + 0.2), &shade(value / self.darkest));
+            }
+        }
+        let (right, bottom) = (origin.0 + PANEL.1, origin.1 + PANEL.1);
+        for (from, to) in [
+            (origin, (right, origin.1)),
+            ((origin.0, bottom), (right, bottom)),
+            (origin, (origin.0, bottom)),
+            ((right, origin.1), (right, bottom)),
+        ] {
+            svg.line(from, to, INK, 1.0);
+        }
+        let below = (origin.0 + PANEL.1 / 2.0, bottom + 20.0);
+        svg.text(below, &format!("{} (0…{})", self.columns, wide - 1), Look::plain(Anchor::Middle));
+        let beside = (origin.0 - 12.0, origin.1 + PANEL.1 / 2.0);
+        let look = Look { turned: true, ..Look::plain(Anchor::Middle) };
+        svg.text(beside, &format!("{} (0…{})", self.rows, height - 1), look);
+        self.bar(svg, (right + 12.0, origin.1));
+    }
+
+    /// The scale of shades.
+    fn bar(&self, svg: &mut Svg, corner: (f64, f64)) {
+        let negative = self.cells.iter().flatten().any(|value| *value < -0.005 * self.darkest);
+        let lowest = if negative { -1.0 } else { 0.0 };
+        let (steps, height) = (48, 0.7 * PANEL.1);
+        for step in 0..steps {
+            let value = 1.0 - (1.0 - lowest) * (f64::from(step) + 0.5) / f64::from(steps);
+            let place = (corner.0, corner.1 + height * f64::from(step) / f64::from(steps));
+            svg.rect(place, (12.0, height / f64::from(steps) + 0.2), &shade(value));
+        }
+        svg.line((corner.0, corner.1 + height), (corner.0 + 12.0, corner.1 + height), FAINT, 1.0);
+        let label = |value: f64| format!("{value:.2}");
+        for (value, level) in [(1.0, 0.0), ((1.0 + lowest) / 2.0, 0.5), (lowest, 1.0)] {
+            let place = (corner.0 + 17.0, corner.1 + level * height + 4.0);
+            svg.text(place, &label(value * self.darkest), Look::plain(Anchor::Start));
+        }
+    }
+
+    pub(crate) fn points(&self) -> Vec<Drawn> {
+        let cell = |row: usize, column: usize, value: f64| Drawn {
+            panel: self.title.clone(),
+            series: format!("{} {row}", self.rows),
+            x: column.to_string(),
+            y: value,
+            low: None,
+            high: None,
+        };
+        let row = |(row, cells): (usize, &Vec<f64>)| {
+            cells.iter().enumerate().map(|(column, value)| cell(row, column, *value)).collect::<Vec<_>>()
+        };
+        self.cells.iter().enumerate().flat_map(row).collect()
+    }
+}
