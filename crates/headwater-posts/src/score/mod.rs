@@ -1,5 +1,7 @@
 //! Scorers: a text in, how negative, neutral and positive it is out.
 
+pub mod column;
+
 use crate::Error;
 
 /// Probabilities of the three classes; they sum to one.
