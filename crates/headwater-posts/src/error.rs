@@ -35,7 +35,7 @@ pub enum Error {
         problem: String,
     },
     /// The columns of a table, or the keys of its objects, have other names than ours.
-    #[error("{}: there is no {}; found {found}", path.display(), missing.join(", no "))]
+    #[error("{}: there is no {}; found {found}; name them with --map {suggestion}", path.display(), missing.join(", no "))]
     Columns {
         /// The file.
         path: PathBuf,
@@ -43,6 +43,8 @@ pub enum Error {
         missing: Vec<&'static str>,
         /// What the file has instead.
         found: String,
+        /// A `--map` that may be right.
+        suggestion: String,
     },
     /// A topic that cannot be read.
     #[error("topic, column {column}: {problem}\n  {query}\n  {:>column$}", '^')]
@@ -79,6 +81,8 @@ pub enum Error {
         rows: u64,
         /// Where they went.
         reasons: String,
+        /// What would leave some.
+        cure: &'static str,
     },
     /// A network needs at least two.
     #[error("only one user is left, {user:?}, of {posts} posts read; beliefs of at least two are needed")]

@@ -10,10 +10,12 @@
 //! | [`score`] | texts → negative, neutral, positive |
 //! | [`mod@bin`] | opinions → mean log-odds per user and bin |
 //! | [`door`], [`quality`] | all of it in one pass, and what was met on the way |
+//! | [`network`] | edges → the accounts that matter, with weights |
 
 pub mod bin;
 pub mod door;
 pub mod error;
+pub mod network;
 pub mod post;
 pub mod quality;
 pub mod query;

@@ -9,7 +9,7 @@ use crate::read::{Bad, Columns, Place, Preset, Record, Records, Row, WANTED_TIME
 use crate::score::column::{self, Given, Wanted};
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -170,13 +170,13 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(columns: &Arc<Columns>, mapping: &Mapping, place: &Place) -> Result<Self, Error> {
+    fn new(columns: &Arc<Columns>, mapping: &Mapping, file: &Path) -> Result<Self, Error> {
         let position: [Option<usize>; COUNT] =
             std::array::from_fn(|field| mapping.names[field].iter().find_map(|name| columns.position(name)));
         let missing: Vec<&str> =
             mapping.needed().filter(|&field| position[field].is_none()).map(|field| FIELDS[field].0).collect();
         if !missing.is_empty() {
-            return Err(strange(mapping, place, &missing, "the columns", columns.names.iter()));
+            return Err(strange(mapping, file, &missing, "the columns", columns.names.iter()));
         }
         let absent = |fields: std::ops::Range<usize>| -> Vec<&'static str> {
             fields.filter(|&field| position[field].is_none()).map(|field| FIELDS[field].0).collect()
@@ -188,7 +188,7 @@ impl Layout {
             Wanted::Either | Wanted::Nothing => Vec::new(),
         };
         if !missing.is_empty() {
-            return Err(strange(mapping, place, &missing, "the columns", columns.names.iter()));
+            return Err(strange(mapping, file, &missing, "the columns", columns.names.iter()));
         }
         Ok(Layout { columns: columns.clone(), position })
     }
@@ -205,7 +205,7 @@ impl Layout {
 /// Wrong names: what was looked for, and what there is.
 fn strange<'a>(
     mapping: &Mapping,
-    place: &Place,
+    file: &Path,
     missing: &[&'static str],
     what: &str,
     found: impl Iterator<Item = &'a String>,
@@ -220,7 +220,23 @@ fn strange<'a>(
     };
     let given: String = missing.iter().map(named).collect();
     let found = format!("{what} {}{more}{given}", names[..names.len().min(SHOWN)].join(", "));
-    Error::Columns { path: place.file.to_path_buf(), missing: missing.to_vec(), found }
+    let suggestion = missing.iter().map(|field| format!("{field}={}", guess(field, &names))).collect::<Vec<_>>();
+    Error::Columns { path: file.to_path_buf(), missing: missing.to_vec(), found, suggestion: suggestion.join(",") }
+}
+
+/// The name that most likely stands for a field.
+fn guess<'a>(field: &str, found: &[&'a str]) -> &'a str {
+    let usual: &[&str] = match field {
+        "user" => &["username", "author", "screen_name", "handle", "account", "user_name", "user_id", "name", "did"],
+        "time" => &["created_at", "timestamp", "date", "datetime", "when", "published", "createdat", "day"],
+        "text" => &["body", "content", "full_text", "message", "tweet", "post", "selftext", "title"],
+        "score" => &["probability", "positive", "sentiment", "p"],
+        _ => &[],
+    };
+    let plain = |name: &str| name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
+    let wanted = [field].into_iter().chain(usual.iter().copied());
+    let mut likely = wanted.filter_map(|usual| found.iter().find(|name| plain(name) == usual));
+    likely.next().copied().unwrap_or("…")
 }
 
 fn draft(mut cell: impl FnMut(usize) -> Option<String>) -> Draft {
@@ -295,15 +311,20 @@ pub struct Posts {
     known: u64,
     strangers: u64,
     stranger: Option<Error>,
-    file: Option<Arc<std::path::Path>>,
+    file: Option<Arc<Path>>,
     passed: u64,
 }
 
 impl Posts {
     /// Of these files.
     pub fn open(names: &[PathBuf], mapping: Mapping) -> Result<Self, Error> {
-        Ok(Posts {
-            records: Records::open(names)?,
+        Ok(Posts::of(Records::open(names)?, mapping))
+    }
+
+    /// Of records.
+    pub fn of(records: Records, mapping: Mapping) -> Self {
+        Posts {
+            records,
             mapping,
             layout: None,
             waiting: VecDeque::new(),
@@ -312,7 +333,7 @@ impl Posts {
             stranger: None,
             file: None,
             passed: 0,
-        })
+        }
     }
 
     /// The next post.
@@ -322,7 +343,9 @@ impl Posts {
             if let Some(post) = self.waiting.pop_front() {
                 return Ok(Some(post));
             }
-            let Some(record) = self.records.next()? else {
+            let record = self.records.next()?;
+            self.check_columns()?;
+            let Some(record) = record else {
                 self.end_of_file()?;
                 return Ok(None);
             };
@@ -348,20 +371,25 @@ impl Posts {
         self.records.total()
     }
 
+    /// Looks for our columns in a table that was not seen before, whether or not its rows can be read.
+    fn check_columns(&mut self) -> Result<(), Error> {
+        let Some((file, columns)) = self.records.table() else { return Ok(()) };
+        if self.layout.as_ref().is_some_and(|layout| Arc::ptr_eq(&layout.columns, columns)) {
+            return Ok(());
+        }
+        if let Some(preset) = self.mapping.preset.filter(|preset| *preset != Preset::FourCat) {
+            let problem =
+                format!("is a table, but {preset:?} comes as JSON lines; name the columns with --map instead");
+            return Err(Error::file(file, problem));
+        }
+        self.layout = Some(Layout::new(columns, &self.mapping, file)?);
+        Ok(())
+    }
+
     fn understand(&mut self, record: Record) -> Result<(), Error> {
         let Record { place, row } = record;
         let drafts = match row {
-            Row::Cells(columns, cells) => {
-                if let Some(preset) = self.mapping.preset.filter(|preset| *preset != Preset::FourCat) {
-                    let problem =
-                        format!("is a table; the preset {preset:?} reads JSON lines; name its columns with --map");
-                    return Err(Error::file(&place.file, problem));
-                }
-                if self.layout.as_ref().is_none_or(|layout| !Arc::ptr_eq(&layout.columns, &columns)) {
-                    self.layout = Some(Layout::new(&columns, &self.mapping, &place)?);
-                }
-                self.layout.iter().map(|layout| Ok(layout.draft(&cells))).collect()
-            }
+            Row::Cells(_, cells) => self.layout.iter().map(|layout| Ok(layout.draft(&cells))).collect(),
             Row::Json(value) => match self.mapping.preset {
                 Some(preset) => preset.posts(&value),
                 None => self.plain_objects(&value, &place)?,
@@ -397,7 +425,7 @@ impl Posts {
         self.strangers += 1;
         let reason = format!("there is no {} among the keys", missing.join(", no "));
         if self.stranger.is_none() {
-            self.stranger = Some(strange(&self.mapping, place, &missing, "the keys", object.keys()));
+            self.stranger = Some(strange(&self.mapping, &place.file, &missing, "the keys", object.keys()));
         }
         if self.strangers >= STRANGERS {
             self.end_of_file()?;
@@ -534,10 +562,13 @@ mod tests {
         let wrong = posts(objects, map("user=author.name").unwrap()).unwrap_err();
         assert_eq!(
             wrong,
-            "p: there is no user, no text; found the keys author, body, of, time (author.name was to be user)"
+            "p: there is no user, no text; found the keys author, body, of, time (author.name was to be user); name them with --map user=author,text=body"
         );
         let wrong = posts("handle,when,body\na,b,c\n", Mapping::default()).unwrap_err();
-        assert_eq!(wrong, "p: there is no user, no time, no text; found the columns handle, when, body");
+        assert_eq!(
+            wrong,
+            "p: there is no user, no time, no text; found the columns handle, when, body; name them with --map user=handle,time=when,text=body"
+        );
         assert!(map("body").unwrap_err().to_string().contains("wanted field=column"));
         assert!(map("title=x").unwrap_err().to_string().contains("there are user, time, text"));
         assert!(
@@ -553,7 +584,10 @@ mod tests {
         assert_eq!(bad[0], "p, line 1: there is no user, no time, no text among the keys");
         assert!(bad[1].contains("is no object"));
         let none = posts(&"{\"x\": 1}\n".repeat(50), Mapping::default()).unwrap_err();
-        assert_eq!(none, "p: there is no user, no time, no text; found the keys x");
+        assert_eq!(
+            none,
+            "p: there is no user, no time, no text; found the keys x; name them with --map user=…,time=…,text=…"
+        );
     }
 
     #[test]

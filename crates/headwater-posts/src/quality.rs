@@ -126,19 +126,21 @@ impl Quality {
         let ran = spoken.map_or(String::new(), |(first, last)| format!(" (posts run from {first} to {last})"));
         let dropped = &self.dropped;
         let reasons = [
-            (self.rejected, "unreadable".to_owned()),
-            (self.duplicates, "copies of another".to_owned()),
-            (dropped.user, "by users not asked for".to_owned()),
-            (dropped.window, format!("outside the dates{ran}")),
-            (dropped.language, "marked with another language".to_owned()),
-            (dropped.repost, "reposts".to_owned()),
-            (dropped.topic, "about something else".to_owned()),
-            (dropped.min_posts, "by users with too few posts".to_owned()),
+            (self.rejected, "unreadable".to_owned(), "mend the rows that --rejects lists"),
+            (self.duplicates, "copies of another".to_owned(), "map the right column to id with --map id=…"),
+            (dropped.user, "by users not asked for".to_owned(), "check the names in --users, capitals included"),
+            (dropped.window, format!("outside the dates{ran}"), "choose dates within the posts, or leave them out"),
+            (dropped.language, "marked with another language".to_owned(), "use --any-language or another --lang"),
+            (dropped.repost, "reposts".to_owned(), "use --reposts keep"),
+            (dropped.topic, "about something else".to_owned(), "widen the topic: more words with OR, or a prefix*"),
+            (dropped.min_posts, "by users with too few posts".to_owned(), "lower --min-posts"),
         ];
         let told: Vec<String> =
-            reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+            reasons.iter().filter(|(count, ..)| *count > 0).map(|(count, why, _)| format!("{count} {why}")).collect();
+        let cure = reasons.iter().max_by_key(|(count, ..)| *count).filter(|(count, ..)| *count > 0);
+        let cure = cure.map_or("give a file with posts", |(.., cure)| cure);
         let reasons = if told.is_empty() { "there is a header at most".to_owned() } else { told.join(", ") };
-        Error::NothingLeft { rows: self.rows, reasons }
+        Error::NothingLeft { rows: self.rows, reasons, cure }
     }
 }
 

@@ -85,9 +85,9 @@ impl Table {
         Ok(Table { reader, columns: Arc::new(Columns { names }), file, record, returns })
     }
 
-    /// The columns.
-    pub fn columns(&self) -> &Arc<Columns> {
-        &self.columns
+    /// The file and its columns.
+    pub fn header(&self) -> (&Arc<Path>, &Arc<Columns>) {
+        (&self.file, &self.columns)
     }
 
     /// The next row.

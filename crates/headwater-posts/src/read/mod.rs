@@ -140,6 +140,12 @@ impl Records {
         })
     }
 
+    /// Of bytes in memory or from elsewhere, under a name.
+    pub fn of(stream: Stream, name: &Path) -> Result<Self, Error> {
+        let current = Some(understand(stream, Arc::from(name))?);
+        Ok(Records { waiting: Vec::new().into_iter(), current, bytes: Arc::new(AtomicU64::new(0)), total: None })
+    }
+
     /// The next record; one that cannot be read is [`Bad`] and the next may be fine, an error ends it all.
     #[expect(clippy::should_implement_trait, reason = "an iterator could not tell the two kinds of trouble apart")]
     pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
@@ -157,6 +163,15 @@ impl Records {
                 None => return Ok(None),
                 Some(path) => self.current = Some(open(&path, &self.bytes)?),
             }
+        }
+    }
+
+    /// The file being read and its columns, if it is a table.
+    pub fn table(&self) -> Option<(&Arc<Path>, &Arc<Columns>)> {
+        match self.current.as_ref()? {
+            Source::Csv(table) => Some(table.header()),
+            Source::Parquet(rows) => rows.header(),
+            Source::Jsonl(_) => None,
         }
     }
 
@@ -216,8 +231,13 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<Source, Error> {
         let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
         Box::new(Counted { from: file, bytes: bytes.clone() })
     };
-    let (head, stream) = unpacked(stream, path)?;
-    Ok(match looks_like(&head, path)? {
+    understand(stream, name)
+}
+
+/// A text of either kind, plain or compressed.
+fn understand(stream: Stream, name: Arc<Path>) -> Result<Source, Error> {
+    let (head, stream) = unpacked(stream, &name)?;
+    Ok(match looks_like(&head, &name)? {
         Looks::Json => Source::Jsonl(jsonl::Lines::new(stream, name)),
         Looks::Table { delimiter } => Source::Csv(csv::Table::new(stream, name, delimiter)?),
     })

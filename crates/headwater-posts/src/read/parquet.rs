@@ -40,6 +40,11 @@ impl Rows {
         Ok(Rows { reader, file, batch: None, line: 0 })
     }
 
+    /// The file and its columns, once a row was read.
+    pub fn header(&self) -> Option<(&Arc<Path>, &Arc<Columns>)> {
+        Some((&self.file, &self.batch.as_ref()?.columns))
+    }
+
     /// The next row.
     #[expect(clippy::should_implement_trait, reason = "as Records::next")]
     pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
