@@ -408,6 +408,7 @@ fn table(bytes: &[u8]) -> Vec<Vec<String>> {
     rows
 }
 
+#[expect(clippy::print_stderr, reason = "a test that is skipped should say so")]
 fn data(name: &str) -> Option<PathBuf> {
     let folder =
         std::env::var_os("HEADWATER_DATA").map_or_else(|| PathBuf::from("../../../shared/data"), PathBuf::from);
