@@ -19,7 +19,8 @@ const ROWS: usize = 10_000;
 fuzz_target!(|data: &[u8]| {
     let Some((first, rest)) = data.split_first() else { return };
     let bin = [Bin::Day, Bin::Week, Bin::Hours(1), Bin::Hours(6)][usize::from(*first) % 4];
-    let Ok(zone) = TimeZone::get(["UTC", "America/New_York", "Australia/Lord_Howe"][usize::from(*first / 4) % 3]) else {
+    let Ok(zone) = TimeZone::get(["UTC", "America/New_York", "Australia/Lord_Howe"][usize::from(*first / 4) % 3])
+    else {
         return;
     };
     let Ok(records) = Records::of(Box::new(Cursor::new(rest.to_vec())), Path::new("fuzz")) else { return };

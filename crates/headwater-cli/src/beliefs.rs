@@ -188,7 +188,7 @@ impl Beliefs {
         let mut rejects = self.rejects.as_deref().map(Rejects::create).transpose()?;
         let read = self.read(&mut door, rejects.as_mut(), screen).and_then(|()| Ok(door.finish()?));
         if let Some(rejects) = rejects
-            && matches!(read, Ok(_) | Err(Failure::Data { .. }))
+            && (read.is_ok() || rejects.rows > 0)
         {
             // Whoever stopped because of them wants to see them most of all.
             rejects.draft.commit()?;
@@ -408,16 +408,18 @@ pub(crate) fn each_batch(
 /// The rows that cannot be read, as CSV.
 struct Rejects {
     draft: Draft,
+    rows: usize,
 }
 
 impl Rejects {
     fn create(path: &Path) -> Result<Self, Failure> {
-        let mut rejects = Rejects { draft: Draft::create(path)? };
+        let mut rejects = Rejects { draft: Draft::create(path)?, rows: 0 };
         rejects.line("file,line,reason\n")?;
         Ok(rejects)
     }
 
     fn write(&mut self, rows: &[Bad]) -> Result<(), Failure> {
+        self.rows += rows.len();
         for bad in rows {
             let cells = vec![bad.place.file.display().to_string(), bad.place.line.to_string(), bad.reason.clone()];
             let text = csv(&[], vec![cells]);

@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::read::preset::text;
-use crate::read::{Bad, Columns, Place, Preset, Record, Records, Row, WANTED_TIME, parse_time};
+use crate::read::{Bad, Columns, LONGEST_RECORD, Place, Preset, Record, Records, Row, WANTED_TIME, parse_time};
 use crate::score::column::{self, Given, Wanted};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
 
 /// One post.
 #[derive(Debug, Clone, PartialEq)]
@@ -378,8 +379,7 @@ impl Posts {
             return Ok(());
         }
         if let Some(preset) = self.mapping.preset.filter(|preset| *preset != Preset::FourCat) {
-            let problem =
-                format!("is a table, but {preset:?} comes as JSON lines; name the columns with --map instead");
+            let problem = format!("is a table, but {preset} comes as JSON lines; name the columns with --map instead");
             return Err(Error::file(file, problem));
         }
         self.layout = Some(Layout::new(columns, &self.mapping, file)?);
@@ -469,22 +469,35 @@ const BATCH: usize = 4096;
 /// Batches read ahead of the one that is worked on.
 const AHEAD: usize = 2;
 
+/// Bytes of text after which a batch is full, whatever their number.
+const BATCH_BYTES: usize = 2 * LONGEST_RECORD;
+
 /// Batches of posts, read on a thread of their own.
 pub struct Batches {
-    from: Receiver<Result<Batch, Error>>,
+    from: Receiver<Message>,
+    reader: Option<JoinHandle<()>>,
+}
+
+/// What the reading thread says: some posts, that it is done, or why it cannot go on.
+enum Message {
+    Batch(Batch),
+    End(Result<(), Error>),
 }
 
 impl Batches {
     fn start(mut posts: Posts) -> Self {
         let (to, from) = sync_channel(AHEAD);
         let bytes = posts.records.bytes();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             loop {
-                let (mut batch, mut ended) = (Batch::default(), None);
+                let (mut batch, mut ended, mut size) = (Batch::default(), None, 0);
                 let before = posts.passed;
-                while ended.is_none() && batch.posts.len() + batch.bad.len() < BATCH {
+                while ended.is_none() && size < BATCH_BYTES && batch.posts.len() + batch.bad.len() < BATCH {
                     match posts.next() {
-                        Ok(Some(Ok(post))) => batch.posts.push(post),
+                        Ok(Some(Ok(post))) => {
+                            size += post.text.len();
+                            batch.posts.push(post);
+                        }
                         Ok(Some(Err(bad))) => batch.bad.push(bad),
                         Ok(None) => ended = Some(Ok(())),
                         Err(error) => ended = Some(Err(error)),
@@ -493,20 +506,16 @@ impl Batches {
                 batch.passed = posts.passed - before;
                 batch.bytes = bytes.load(Ordering::Relaxed);
                 // Nobody listens any more: whoever asked has stopped.
-                if to.send(Ok(batch)).is_err() {
+                if to.send(Message::Batch(batch)).is_err() {
                     return;
                 }
-                match ended {
-                    None => {}
-                    Some(Ok(())) => return,
-                    Some(Err(error)) => {
-                        let _ = to.send(Err(error));
-                        return;
-                    }
+                if let Some(ended) = ended {
+                    let _ = to.send(Message::End(ended));
+                    return;
                 }
             }
         });
-        Batches { from }
+        Batches { from, reader: Some(reader) }
     }
 }
 
@@ -514,7 +523,20 @@ impl Iterator for Batches {
     type Item = Result<Batch, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.from.recv().ok()
+        let reader = self.reader.take()?;
+        match self.from.recv() {
+            Ok(Message::Batch(batch)) => {
+                self.reader = Some(reader);
+                Some(Ok(batch))
+            }
+            Ok(Message::End(Ok(()))) => None,
+            Ok(Message::End(Err(error))) => Some(Err(error)),
+            // The thread ended without a word: a bug of ours, which must not look like the end of the file.
+            Err(_) => match reader.join() {
+                Ok(()) => None,
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+        }
     }
 }
 

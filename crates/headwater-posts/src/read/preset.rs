@@ -22,6 +22,18 @@ pub enum Preset {
     FourCat,
 }
 
+impl std::fmt::Display for Preset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Preset::XV2 => "x-v2",
+            Preset::XV1 => "x-v1",
+            Preset::Bluesky => "bluesky",
+            Preset::Mastodon => "mastodon",
+            Preset::FourCat => "4cat",
+        })
+    }
+}
+
 impl Preset {
     /// Columns that 4CAT names differently, by field, the better first.
     pub(crate) fn columns(self) -> &'static [(&'static str, &'static [&'static str])] {
