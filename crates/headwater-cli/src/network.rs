@@ -41,8 +41,8 @@ pub(crate) struct Network {
     /// Leave out accounts with fewer posts, except the hub; needs --posts, or --users with a column posts
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_posts: u64,
-    /// Posts to count
-    #[arg(long, value_name = "POSTS", num_args = 1..)]
+    /// Posts to count, repeatable
+    #[arg(long, value_name = "POSTS")]
     posts: Vec<PathBuf>,
     /// The platform the posts come from
     #[arg(long, value_enum, requires = "posts")]

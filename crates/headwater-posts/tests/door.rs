@@ -1,7 +1,5 @@
 //! The whole way through the door, as a program that uses the library would go.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
 use headwater_posts::bin::{Beliefs, Bin, Calendar, Hypotheses};
 use headwater_posts::door::Door;
 use headwater_posts::post::{Mapping, Posts};
