@@ -37,3 +37,7 @@ golden:
 # The tour of the house.
 doc:
     cargo doc --open -p headwater
+
+# Ten minutes of one fuzz target: csv, jsonl, presets, posts or query.
+fuzz target:
+    RUSTC_BOOTSTRAP=1 cargo fuzz run {{target}} -- -max_total_time=600 -rss_limit_mb=1024 -max_len=8192

@@ -2,6 +2,7 @@
 
 use headwater::Error as Core;
 use headwater_files::Error as Files;
+use headwater_posts::Error as Posts;
 use std::path::Path;
 
 /// Why a command stopped.
@@ -63,10 +64,37 @@ impl From<Files> for Failure {
     fn from(error: Files) -> Self {
         let hint = match &error {
             Files::Data { source, .. } => hint(source),
-            Files::Io { .. } => Some("check the path and its permissions".to_owned()),
+            Files::Io { source, .. } => Some(cure(source).to_owned()),
             _ => None,
         };
         Failure::Data { message: error.to_string(), hint }
+    }
+}
+
+impl From<Posts> for Failure {
+    fn from(error: Posts) -> Self {
+        let hint = match error {
+            Posts::Files(error) => return error.into(),
+            Posts::Option { problem } => return Failure::Usage { message: problem, hint: None },
+            Posts::Io { ref source, .. } => Some(cure(source)),
+            Posts::Columns { .. } => {
+                Some("dots reach into objects (user=author.handle); --preset knows the files of a platform")
+            }
+            Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad lets more pass"),
+            Posts::NothingLeft { cure, .. } => Some(cure),
+            Posts::OneUser { .. } => Some("widen the topic, the dates or --users, or lower --min-posts"),
+            _ => None,
+        };
+        Failure::Data { message: error.to_string(), hint: hint.map(str::to_owned) }
+    }
+}
+
+/// What helps when the operating system said no.
+fn cure(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => "free some space, or write to another disk",
+        std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => "the file is cut off: fetch it again",
+        _ => "check the path and its permissions",
     }
 }
 

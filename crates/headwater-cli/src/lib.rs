@@ -3,12 +3,14 @@
 //! In: arguments. Out: an exit code (0 done, 1 the data cannot be used, 2 wrong usage, 130 interrupted). Results go to
 //! standard output, everything else to standard error.
 
+mod beliefs;
 mod compare;
 mod demo;
 mod explain;
 mod failure;
 mod interrupt;
 mod learn;
+mod network;
 mod rank;
 mod reproduce;
 mod screen;
@@ -43,6 +45,8 @@ struct Arguments {
 enum Command {
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
+    Beliefs(Box<beliefs::Beliefs>),
+    Network(network::Network),
     Learn(Box<learn::Learn>),
     Rank(rank::Rank),
     Explain(explain::Explain),
@@ -73,6 +77,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let outcome = with_threads(arguments.threads, || match arguments.command {
         Command::Demo(command) => command.run(&mut screen),
         Command::Simulate(command) => command.run(&mut screen),
+        Command::Beliefs(command) => command.run(&mut screen),
+        Command::Network(command) => command.run(&mut screen),
         Command::Learn(command) => command.run(&mut screen),
         Command::Rank(command) => command.run(&mut screen),
         Command::Explain(command) => command.run(&mut screen),

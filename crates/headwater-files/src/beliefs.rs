@@ -668,14 +668,7 @@ impl BeliefsWriter {
                     let name = quoted(&self.roster.agents()[agent]);
                     let line = || -> std::io::Result<()> {
                         write!(draft, "{time},{name}")?;
-                        for number in &self.numbers {
-                            // Shortest text that reads back as the same number.
-                            if number.abs() < 1e-5 {
-                                write!(draft, ",{number:e}")?
-                            } else {
-                                write!(draft, ",{number}")?
-                            }
-                        }
+                        self.numbers.iter().try_for_each(|number| write_number(draft, *number))?;
                         writeln!(draft)
                     }();
                     line.map_err(Error::io(draft.path(), "cannot write"))?;
@@ -721,11 +714,120 @@ impl Rows {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(self.time.finish()), Arc::new(self.agent.finish())];
         columns.extend(self.values.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
         self.count = 0;
-        let path = writer.inner().path().to_owned();
-        let batch =
-            RecordBatch::try_new(schema.clone(), columns).map_err(|error| Error::file(&path, error.to_string()))?;
-        writer.write(&batch).map_err(|error| Error::file(&path, error.to_string()))
+        write_batch(writer, schema, columns)
     }
+}
+
+/// The shortest text that reads back as the same number.
+fn write_number(draft: &mut Draft, number: f64) -> std::io::Result<()> {
+    if number.abs() < 1e-5 { write!(draft, ",{number:e}") } else { write!(draft, ",{number}") }
+}
+
+/// Writes a long table row by row: `time,agent`, probabilities, `posts`; Parquet if the name ends so, otherwise CSV.
+///
+/// Times are text, RFC 3339 with an offset, in both: the offset says which day it was where people live.
+pub struct BeliefsRows {
+    hypotheses: usize,
+    numbers: Vec<f64>,
+    sink: RowSink,
+}
+
+enum RowSink {
+    Csv(Draft),
+    Parquet { writer: Box<ArrowWriter<Draft>>, schema: Arc<Schema>, rows: Box<TextRows> },
+}
+
+struct TextRows {
+    time: StringBuilder,
+    agent: StringBuilder,
+    values: Vec<Float64Builder>,
+    posts: Int64Builder,
+    count: usize,
+}
+
+impl BeliefsRows {
+    /// Starts a file over these hypotheses, the reference first.
+    pub fn create(path: &Path, hypotheses: &[&str]) -> Result<Self, Error> {
+        let mut draft = Draft::create(path)?;
+        let sink = if path.extension().is_some_and(|extension| extension == "parquet") {
+            let mut fields =
+                vec![Field::new("time", DataType::Utf8, false), Field::new("agent", DataType::Utf8, false)];
+            fields.extend(hypotheses.iter().map(|name| Field::new(*name, DataType::Float64, false)));
+            fields.push(Field::new("posts", DataType::Int64, false));
+            let schema = Arc::new(Schema::new(fields));
+            let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+            let writer = ArrowWriter::try_new(draft, schema.clone(), Some(properties))
+                .map_err(|error| Error::file(path, error.to_string()))?;
+            let rows = TextRows {
+                time: StringBuilder::new(),
+                agent: StringBuilder::new(),
+                values: hypotheses.iter().map(|_| Float64Builder::new()).collect(),
+                posts: Int64Builder::new(),
+                count: 0,
+            };
+            RowSink::Parquet { writer: Box::new(writer), schema, rows: Box::new(rows) }
+        } else {
+            let header = writeln!(draft, "time,agent,{},posts", hypotheses.join(","));
+            header.map_err(Error::io(path, "cannot write"))?;
+            RowSink::Csv(draft)
+        };
+        Ok(BeliefsRows { hypotheses: hypotheses.len(), numbers: Vec::new(), sink })
+    }
+
+    /// Writes one row from log-ratios against the reference.
+    pub fn write(&mut self, time: &str, agent: &str, log_ratios: &[f64], posts: u32) -> Result<(), Error> {
+        panel::probabilities(log_ratios[..self.hypotheses - 1].iter().copied(), &mut self.numbers);
+        match &mut self.sink {
+            RowSink::Csv(draft) => {
+                let line = || -> std::io::Result<()> {
+                    write!(draft, "{time},{}", quoted(agent))?;
+                    self.numbers.iter().try_for_each(|number| write_number(draft, *number))?;
+                    writeln!(draft, ",{posts}")
+                }();
+                line.map_err(Error::io(draft.path(), "cannot write"))
+            }
+            RowSink::Parquet { writer, schema, rows } => {
+                rows.time.append_value(time);
+                rows.agent.append_value(agent);
+                rows.values.iter_mut().zip(&self.numbers).for_each(|(column, number)| column.append_value(*number));
+                rows.posts.append_value(i64::from(posts));
+                rows.count += 1;
+                if rows.count == BATCH {
+                    return rows.flush(writer, schema);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Completes the file; it takes its name when the returned draft is committed.
+    pub fn finish(self) -> Result<Draft, Error> {
+        match self.sink {
+            RowSink::Csv(draft) => Ok(draft),
+            RowSink::Parquet { mut writer, schema, mut rows } => {
+                rows.flush(&mut writer, &schema)?;
+                let path = writer.inner().path().to_owned();
+                writer.into_inner().map_err(|error| Error::file(&path, error.to_string()))
+            }
+        }
+    }
+}
+
+impl TextRows {
+    fn flush(&mut self, writer: &mut ArrowWriter<Draft>, schema: &Arc<Schema>) -> Result<(), Error> {
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(self.time.finish()), Arc::new(self.agent.finish())];
+        columns.extend(self.values.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
+        columns.push(Arc::new(self.posts.finish()));
+        self.count = 0;
+        write_batch(writer, schema, columns)
+    }
+}
+
+fn write_batch(writer: &mut ArrowWriter<Draft>, schema: &Arc<Schema>, columns: Vec<ArrayRef>) -> Result<(), Error> {
+    let path = writer.inner().path().to_owned();
+    let broken = |error: &dyn std::fmt::Display| Error::file(&path, error.to_string());
+    let batch = RecordBatch::try_new(schema.clone(), columns).map_err(|error| broken(&error))?;
+    writer.write(&batch).map_err(|error| broken(&error))
 }
 
 fn quoted(name: &str) -> String {

@@ -11,7 +11,7 @@ mod model;
 mod npy;
 mod time;
 
-pub use beliefs::{Beliefs, BeliefsFormat, BeliefsWriter, Grain, read_beliefs};
+pub use beliefs::{Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, read_beliefs};
 pub use draft::{Draft, discard_drafts};
 pub use edges::{Edges, read_edges};
 pub use error::Error;

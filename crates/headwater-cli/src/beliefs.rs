@@ -1,0 +1,445 @@
+//! `headwater beliefs`: posts in, what users believe day by day out.
+
+use crate::failure::Failure;
+use crate::screen::{Format, Screen, count, csv, percent, short, table, wrapped};
+use clap::{Args, ValueEnum};
+use headwater_files::{BeliefsRows, Draft};
+use headwater_posts::bin::{self, Bin, Calendar, Hypotheses};
+use headwater_posts::door::Door;
+use headwater_posts::post::{Batch, Mapping, Posts};
+use headwater_posts::quality::{MaxBad, Quality};
+use headwater_posts::read::{Bad, Preset};
+use headwater_posts::score::column::Wanted;
+use headwater_posts::select::{Moment, Selection, Topic, read_users, window};
+use headwater_posts::{Error, Scorer};
+use jiff::tz::TimeZone;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Headings of `--help`, below the files.
+const READING: &str = "Reading";
+const SELECTION: &str = "Selection";
+const OPINION: &str = "Opinion";
+
+/// Bad rows named one by one on the screen.
+const NAMED: usize = 5;
+
+/// Users listed on the screen.
+const LISTED: usize = 20;
+
+/// Turns posts into beliefs: who said how positive things about a topic, day by day
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Posts are CSV, JSON lines or Parquet, plain, gzip or zstd, with user, time and text.\nTopics: words, \"phrases\", prefix*, #tag, @name, AND, OR, NOT, parentheses; a topic may end in @FROM..TO.\n\nExample: headwater beliefs posts.csv.gz --topic 'biden OR \"white house\"' --timezone America/New_York --out beliefs.parquet\n         headwater beliefs dump.jsonl --preset x-v2 --from 2021-01-20 --min-posts 50 --out beliefs.csv"
+)]
+pub(crate) struct Beliefs {
+    /// Files or 'patterns*'; - is standard input
+    #[arg(required = true)]
+    posts: Vec<PathBuf>,
+    /// Where to write the beliefs: .parquet, otherwise CSV
+    #[arg(long, value_name = "BELIEFS")]
+    out: PathBuf,
+    /// The platform the posts come from
+    #[arg(help_heading = READING, long, value_enum)]
+    preset: Option<PresetName>,
+    /// Other names of columns or keys, such as text=body,user=author.handle
+    #[arg(help_heading = READING, long, value_name = "FIELD=NAME,…")]
+    map: Vec<String>,
+    /// Stop when more rows than this cannot be read, a share or a number [default: more than 100 and more than 1%]
+    #[arg(help_heading = READING, long, value_name = "SHARE|N")]
+    max_bad: Option<MaxBad>,
+    /// Write rows that cannot be read as CSV file,line,reason
+    #[arg(help_heading = READING, long, value_name = "FILE")]
+    rejects: Option<PathBuf>,
+    /// What the posts are about; repeat for either of several: QUERY or QUERY@FROM..TO
+    #[arg(help_heading = SELECTION, long, value_name = "QUERY")]
+    topic: Vec<String>,
+    /// First day, in the time zone
+    #[arg(help_heading = SELECTION, long, value_name = "DATE")]
+    from: Option<Moment>,
+    /// Last day, in the time zone
+    #[arg(help_heading = SELECTION, long, value_name = "DATE")]
+    to: Option<Moment>,
+    /// Leave out posts marked with another language [default: en for the built-in scorer]
+    #[arg(help_heading = SELECTION, long, value_name = "L", value_delimiter = ',')]
+    lang: Vec<String>,
+    /// Keep posts in every language
+    #[arg(help_heading = SELECTION, long, conflicts_with = "lang")]
+    any_language: bool,
+    /// Whether a repost is the reposter's opinion
+    #[arg(help_heading = SELECTION, long, value_enum, default_value = "keep")]
+    reposts: Reposts,
+    /// Leave out users with fewer posts
+    #[arg(help_heading = SELECTION, long, value_name = "N", default_value_t = 1)]
+    min_posts: u64,
+    /// Only these users: a CSV with a column user, or one name per line
+    #[arg(help_heading = SELECTION, long, value_name = "FILE")]
+    users: Option<PathBuf>,
+    /// Where opinions come from
+    #[arg(help_heading = OPINION, long, value_enum, default_value = "builtin")]
+    scorer: ScorerName,
+    /// Folder of the model for --scorer roberta
+    #[arg(help_heading = OPINION, long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// 2: positive and negative; 3: neutral is a state of its own
+    #[arg(help_heading = OPINION, long, value_name = "2|3", default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
+    hypotheses: u8,
+    /// Length of a bin: hour, day, week (from Monday), or hours such as 6h
+    #[arg(help_heading = OPINION, long, default_value = "day")]
+    bin: Bin,
+    /// Time zone of the bins and dates, an IANA name
+    #[arg(help_heading = OPINION, long, value_name = "ZONE", default_value = "UTC", value_parser = parse_zone)]
+    timezone: TimeZone,
+    /// Fill silence: users hold their last opinion, and before their first word the first one
+    #[arg(help_heading = OPINION, long)]
+    carry_forward: bool,
+    /// Write the data-quality summary as JSON
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// How to print the summary; the table goes to the screen, JSON and CSV (by user) to standard output
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetName {
+    /// X API v2 as twarc2 saves it
+    #[value(name = "x-v2")]
+    XV2,
+    /// X API v1.1 statuses
+    #[value(name = "x-v1")]
+    XV1,
+    /// Bluesky Jetstream events
+    Bluesky,
+    /// Mastodon statuses
+    Mastodon,
+    /// 4CAT's CSV
+    #[value(name = "4cat")]
+    FourCat,
+}
+
+impl From<PresetName> for Preset {
+    fn from(name: PresetName) -> Self {
+        match name {
+            PresetName::XV2 => Preset::XV2,
+            PresetName::XV1 => Preset::XV1,
+            PresetName::Bluesky => Preset::Bluesky,
+            PresetName::Mastodon => Preset::Mastodon,
+            PresetName::FourCat => Preset::FourCat,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Reposts {
+    Keep,
+    Drop,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ScorerName {
+    /// English, inside the program
+    Builtin,
+    /// A RoBERTa model from a folder
+    Roberta,
+    /// Your own columns: score, or negative,neutral,positive
+    Column,
+}
+
+/// The scorer of a name; `None` where posts bring their own scores. This is the one place where scorers are plugged in.
+fn scorer(name: ScorerName, _model: Option<&Path>) -> Result<Option<Box<dyn Scorer>>, Failure> {
+    match name {
+        ScorerName::Column => Ok(None),
+        ScorerName::Builtin | ScorerName::Roberta => Err(Failure::usage(
+            "this build has no scorer of texts",
+            "score the posts elsewhere and use --scorer column",
+        )),
+    }
+}
+
+fn parse_zone(name: &str) -> Result<TimeZone, String> {
+    TimeZone::get(name).map_err(|_| "wanted an IANA name such as Europe/Berlin, America/New_York or UTC".to_owned())
+}
+
+/// How columns are named, by options that several commands share.
+pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Mapping, Failure> {
+    let mut mapping = Mapping::default();
+    if let Some(preset) = preset {
+        if !map.is_empty() && preset != PresetName::FourCat {
+            let message = "--map names columns, and this --preset knows where everything is; use one of the two";
+            return Err(Failure::Usage { message: message.to_owned(), hint: None });
+        }
+        mapping = mapping.preset(preset.into());
+    }
+    map.iter().try_fold(mapping, |mapping, pairs| Ok(mapping.rename(pairs)?))
+}
+
+impl Beliefs {
+    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        self.check_paths()?;
+        let selection = self.selection(screen)?;
+        let scorer = scorer(self.scorer, self.model.as_deref())?;
+        let hypotheses = if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two };
+        let calendar = Calendar::new(self.bin, self.timezone.clone());
+        let english = !selection.languages.is_empty() && self.lang.is_empty();
+        let mut door = Door::new(selection, scorer, calendar, hypotheses)
+            .min_posts(self.min_posts)
+            .max_bad(self.max_bad.unwrap_or_default());
+        let mut rejects = self.rejects.as_deref().map(Rejects::create).transpose()?;
+        let read = self.read(&mut door, rejects.as_mut(), screen).and_then(|()| Ok(door.finish()?));
+        if let Some(rejects) = rejects
+            && (read.is_ok() || rejects.rows > 0)
+        {
+            // Whoever stopped because of them wants to see them most of all.
+            rejects.draft.commit()?;
+        }
+        let (beliefs, mut quality) = read?;
+        self.warn(&quality, english, screen);
+        let table = self.write(&beliefs, &mut quality, screen)?;
+        let summary = self.summary.as_deref().map(|path| write_json(path, &quality)).transpose()?;
+        table.commit()?;
+        summary.map(Draft::commit).transpose()?;
+        self.print(&quality, screen)
+    }
+
+    fn check_paths(&self) -> Result<(), Failure> {
+        let extension = self.out.extension().and_then(|extension| extension.to_str());
+        if let Some(extension @ ("npy" | "npz" | "json" | "jsonl" | "gz" | "zst")) = extension {
+            let message = format!("beliefs are not written as .{extension}");
+            return Err(Failure::usage(message, "let --out end in .csv or .parquet"));
+        }
+        let outputs = [Some(&self.out), self.rejects.as_ref(), self.summary.as_ref()];
+        outputs.into_iter().flatten().try_for_each(|path| Ok(Draft::check(path)?))
+    }
+
+    fn selection(&self, screen: &Screen) -> Result<Selection, Failure> {
+        let topics = self.topic.iter().map(|topic| Topic::parse(topic, &self.timezone)).collect::<Result<_, _>>()?;
+        let languages = match self.scorer {
+            _ if !self.lang.is_empty() => self.lang.clone(),
+            ScorerName::Builtin if !self.any_language => vec!["en".to_owned()],
+            _ => Vec::new(),
+        };
+        let foreign = self.any_language || !languages.iter().all(|lang| lang.to_ascii_lowercase().starts_with("en"));
+        if self.scorer == ScorerName::Builtin && foreign {
+            screen.warn("the built-in scorer reads English; its opinion of other languages is noise");
+        }
+        Ok(Selection {
+            topics,
+            window: window(self.from, self.to, &self.timezone)?,
+            languages,
+            reposts: self.reposts == Reposts::Keep,
+            users: self.users.as_deref().map(read_users).transpose()?,
+        })
+    }
+
+    fn read(&self, door: &mut Door, mut rejects: Option<&mut Rejects>, screen: &Screen) -> Result<(), Failure> {
+        let mut mapping = mapping(self.preset, &self.map)?;
+        if self.scorer == ScorerName::Column {
+            mapping = mapping.with_scores(if self.hypotheses == 3 { Wanted::Classes } else { Wanted::Either });
+            if self.topic.is_empty() {
+                mapping = mapping.without_text();
+            }
+        }
+        let mut named = 0;
+        each_batch(&self.posts, mapping, screen, |mut batch| {
+            let taken = door.take(&mut batch);
+            for bad in &batch.bad {
+                if named < NAMED {
+                    screen.warn(&bad.to_string());
+                }
+                named += 1;
+            }
+            if let Some(rejects) = rejects.as_deref_mut() {
+                rejects.write(&batch.bad)?;
+            }
+            Ok(taken?)
+        })?;
+        if named > NAMED {
+            screen.warn(&format!("and {} more rows that cannot be read", named - NAMED));
+        }
+        Ok(())
+    }
+
+    fn warn(&self, quality: &Quality, english: bool, screen: &Screen) {
+        let dropped = &quality.dropped;
+        if dropped.language > 0 && english {
+            let posts = count(dropped.language as usize, "post");
+            screen.warn(&format!(
+                "{posts} marked with another language than English left out; --any-language keeps them"
+            ));
+        }
+        if quality.absent_users > 0 {
+            screen.warn(&format!("{} of --users: no post of theirs is left", count(quality.absent_users, "user")));
+        }
+        if quality.clipped as f64 > 0.01 * quality.kept as f64 {
+            let share = percent(quality.clipped as f64 / quality.kept as f64);
+            screen.warn(&format!(
+                "{} opinions ({share}) were clipped to stay {} away from certainty; scores this sure may be rounded",
+                quality.clipped,
+                bin::CLIP
+            ));
+        }
+    }
+
+    fn write(&self, beliefs: &bin::Beliefs, quality: &mut Quality, screen: &Screen) -> Result<Draft, Failure> {
+        let mut rows = BeliefsRows::create(&self.out, beliefs.hypotheses.names())?;
+        let total = if self.carry_forward { quality.bins * quality.users as u64 } else { quality.beliefs };
+        let mut progress = screen.progress("writing", total);
+        let mut written = 0;
+        let mut shown: Option<(i64, String)> = None;
+        let mut failed = None;
+        let mut write = |cell: bin::Cell| {
+            if failed.is_some() {
+                return;
+            }
+            // One text per bin, not per row.
+            if shown.as_ref().is_none_or(|(start, _)| *start != cell.slot.start) {
+                shown = Some((cell.slot.start, beliefs.calendar.show(cell.slot.start)));
+            }
+            let time = shown.as_ref().map_or("", |(_, text)| text);
+            failed = rows.write(time, beliefs.user(cell.user), &cell.ratios, cell.posts).err();
+            written += 1;
+            if written % 4096 == 0 {
+                progress.at(written);
+            }
+        };
+        if self.carry_forward {
+            quality.carried_forward = beliefs.carried_forward(&mut write);
+        } else {
+            beliefs.cells().for_each(&mut write);
+        }
+        match failed {
+            Some(error) => Err(error.into()),
+            None => Ok(rows.finish()?),
+        }
+    }
+
+    fn print(&self, quality: &Quality, screen: &mut Screen) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => screen.json(quality),
+            Format::Csv => {
+                let rows = quality.by_user.iter().map(|user| {
+                    let numbers = [user.posts.to_string(), user.bins.to_string(), user.silent_share.to_string()];
+                    let times = [user.first.clone(), user.last.clone()];
+                    [user.user.clone()].into_iter().chain(numbers).chain(times).collect()
+                });
+                screen.result(&csv(&["user", "posts", "bins", "silent_share", "first", "last"], rows.collect()))
+            }
+            Format::Table => {
+                screen.remark(&wrapped(&self.told(quality)));
+                let mut users: Vec<_> = quality.by_user.iter().collect();
+                users.sort_by_key(|user| std::cmp::Reverse(user.posts));
+                let rows = users.iter().take(LISTED).map(|user| {
+                    let day = |time: &str| time.get(..10).unwrap_or(time).to_owned();
+                    let (first, last) = (day(&user.first), day(&user.last));
+                    vec![short(&user.user), user.posts.to_string(), percent(user.silent_share), first, last]
+                });
+                screen.remark(table(&["user", "posts", "silent", "first", "last"], 1, rows.collect()).trim_end());
+                if users.len() > LISTED {
+                    let more = count(users.len() - LISTED, "more user");
+                    screen.remark(&format!("… and {more}; --summary FILE has them all"));
+                }
+                screen.remark(&format!("\nwrote {}", self.out.display()));
+                Ok(())
+            }
+        }
+    }
+
+    /// The summary in words.
+    fn told(&self, quality: &Quality) -> String {
+        let dropped = &quality.dropped;
+        let reasons = [
+            (quality.rejected, "unreadable"),
+            (quality.duplicates, "repeated"),
+            (dropped.user, "by other users"),
+            (dropped.window, "outside the dates"),
+            (dropped.language, "in other languages"),
+            (dropped.repost, "reposts"),
+            (dropped.topic, "off topic"),
+            (dropped.min_posts, "by users with too few posts"),
+        ];
+        let left: Vec<String> =
+            reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+        let left = if left.is_empty() { String::new() } else { format!(" ({})", left.join(", ")) };
+        let other = match quality.other_lines {
+            0 => String::new(),
+            lines => format!(" {} held no post.", count(lines as usize, "line")),
+        };
+        let filled = match quality.carried_forward {
+            0 => String::new(),
+            filled => format!(" {} filled by carrying opinions forward.", count(filled as usize, "silence")),
+        };
+        format!(
+            "{} of {} kept{left}.{other}\n{} over {} from {} to {}; {} of it silent, {} clipped.{filled}\n",
+            quality.kept,
+            count(quality.rows as usize, "post"),
+            count(quality.users, "user"),
+            count(quality.bins as usize, "bin"),
+            quality.first,
+            quality.last,
+            percent(quality.silent_share),
+            count(quality.clipped as usize, "opinion"),
+        )
+    }
+}
+
+/// Reads posts batch by batch, with a sign of life.
+pub(crate) fn each_batch(
+    names: &[PathBuf],
+    mapping: Mapping,
+    screen: &Screen,
+    mut each: impl FnMut(Batch) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let posts = Posts::open(names, mapping)?;
+    let total = posts.total_bytes();
+    // A pipe does not say how long it is.
+    let _alive = total.is_none().then(|| screen.alive("reading"));
+    let mut progress = screen.progress("reading (kB)", total.unwrap_or(0) >> 10);
+    for batch in posts.batches() {
+        let batch = batch?;
+        if total.is_some() {
+            progress.at(batch.bytes >> 10);
+        }
+        each(batch)?;
+    }
+    Ok(())
+}
+
+/// The rows that cannot be read, as CSV.
+struct Rejects {
+    draft: Draft,
+    rows: usize,
+}
+
+impl Rejects {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        let mut rejects = Rejects { draft: Draft::create(path)?, rows: 0 };
+        rejects.line("file,line,reason\n")?;
+        Ok(rejects)
+    }
+
+    fn write(&mut self, rows: &[Bad]) -> Result<(), Failure> {
+        self.rows += rows.len();
+        for bad in rows {
+            let cells = vec![bad.place.file.display().to_string(), bad.place.line.to_string(), bad.reason.clone()];
+            let text = csv(&[], vec![cells]);
+            self.line(text.trim_start_matches('\n'))?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, text: &str) -> Result<(), Failure> {
+        let path = self.draft.path().to_owned();
+        let failed = |source| Error::Io { path, doing: "cannot write", source };
+        Ok(self.draft.write_all(text.as_bytes()).map_err(failed)?)
+    }
+}
+
+/// A value as an indented JSON file.
+pub(crate) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<Draft, Failure> {
+    let mut draft = Draft::create(path)?;
+    let written = serde_json::to_writer_pretty(&mut draft, value).map_err(std::io::Error::from);
+    let written = written.and_then(|()| draft.write_all(b"\n"));
+    written.map_err(|source| Error::Io { path: path.to_owned(), doing: "cannot write", source })?;
+    Ok(draft)
+}

@@ -1,0 +1,205 @@
+//! `headwater network`: a list of who follows whom in, the accounts that matter and their weights out.
+
+use crate::beliefs::{PresetName, each_batch, mapping};
+use crate::failure::Failure;
+use crate::screen::{Format, Screen, count, csv, table};
+use clap::Args;
+use headwater_files::Draft;
+use headwater_posts::Error;
+use headwater_posts::network::{Facts, Follows, Limits, Network as Formed, Reason, read_facts};
+use headwater_posts::select::{Selection, Selector};
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Forms a network around a hub: followers of followers who post often and are not too big, strongly connected
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Edges are CSV source,target: the target follows the source.\n\nExample: headwater network follows.csv --hub GOPLeader --start RepJimBanks --posts posts.csv --min-posts 100 --out edges.csv"
+)]
+pub(crate) struct Network {
+    /// Who follows whom: CSV source,target, plain, gzip or zstd; - is standard input
+    edges: PathBuf,
+    /// The account that is added whatever its size
+    #[arg(long, value_name = "A")]
+    hub: String,
+    /// The account to start from
+    #[arg(long, value_name = "B")]
+    start: String,
+    /// Where to write the edges of the network: CSV source,target,weight
+    #[arg(long, value_name = "EDGES")]
+    out: PathBuf,
+    /// Steps from the start account to followers
+    #[arg(long, value_name = "N", default_value_t = Limits::default().depth)]
+    depth: u32,
+    /// Followers taken of each account, the first in the file
+    #[arg(long, value_name = "N", default_value_t = Limits::default().per_account)]
+    per_account: usize,
+    /// Leave out accounts with this many followers or more, except the hub
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_followers)]
+    max_followers: u64,
+    /// Leave out accounts with fewer posts, except the hub; needs --posts, or --users with a column posts
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    min_posts: u64,
+    /// Posts to count, repeatable
+    #[arg(long, value_name = "POSTS")]
+    posts: Vec<PathBuf>,
+    /// The platform the posts come from
+    #[arg(long, value_enum, requires = "posts")]
+    preset: Option<PresetName>,
+    /// Other names of the posts' columns or keys
+    #[arg(long, value_name = "FIELD=NAME,…", requires = "posts")]
+    map: Vec<String>,
+    /// What is known of accounts: a CSV with user and followers, posts, or both
+    #[arg(long, value_name = "FILE")]
+    users: Option<PathBuf>,
+    /// Write who is left out as CSV account,reason
+    #[arg(long, value_name = "FILE")]
+    left_out: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+struct Summary {
+    accounts: usize,
+    follows: usize,
+    repeated: u64,
+    members: usize,
+    edges: usize,
+    left_out: Vec<LeftOut>,
+}
+
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    reason: Reason,
+    accounts: usize,
+}
+
+impl Network {
+    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        [Some(&self.out), self.left_out.as_ref()].into_iter().flatten().try_for_each(|path| Draft::check(path))?;
+        let facts = self.facts(screen)?;
+        let alive = screen.alive("reading edges");
+        let follows = Follows::read(&self.edges, |_| ())?;
+        drop(alive);
+        let limits = Limits {
+            depth: self.depth,
+            per_account: self.per_account,
+            max_followers: self.max_followers,
+            min_posts: self.min_posts,
+        };
+        let alive = screen.alive("forming the network");
+        let formed = follows.network(&self.hub, &self.start, limits, &facts)?;
+        drop(alive);
+        if follows.repeated + follows.selves > 0 {
+            let (repeated, selves) = (follows.repeated, follows.selves);
+            screen.warn(&format!("{repeated} rows stood there already and {selves} follow themselves; not counted"));
+        }
+        if let Some(larger) = formed.larger {
+            screen.warn(&format!(
+                "the hub is not in the largest component: {} accounts are strongly connected without it",
+                larger
+            ));
+        }
+        let edges = write_edges(&self.out, &follows, &formed)?;
+        let left_out = self.left_out.as_deref().map(|path| write_left_out(path, &follows, &formed)).transpose()?;
+        edges.commit()?;
+        left_out.map(Draft::commit).transpose()?;
+        self.print(&follows, &formed, screen)
+    }
+
+    /// Follower and post counts from elsewhere.
+    fn facts(&self, screen: &Screen) -> Result<Facts, Failure> {
+        let mut facts = self.users.as_deref().map(read_facts).transpose()?.unwrap_or_default();
+        if !self.posts.is_empty() {
+            facts.posts.clear();
+            let mut selector = Selector::new(Selection::default());
+            let mapping = mapping(self.preset, &self.map)?.without_text();
+            each_batch(&self.posts, mapping, screen, |batch| {
+                for post in batch.posts.iter().filter(|post| selector.keep(post)) {
+                    match facts.posts.get_mut(&post.user) {
+                        Some(posts) => *posts += 1,
+                        None => drop(facts.posts.insert(post.user.clone(), 1)),
+                    }
+                }
+                batch.bad.iter().take(1).for_each(|bad| screen.warn(&bad.to_string()));
+                Ok(())
+            })?;
+        }
+        if self.min_posts > 0 && facts.posts.is_empty() {
+            return Err(Failure::usage(
+                "--min-posts needs to know how much accounts post",
+                "give --posts POSTS, or --users FILE with a column posts",
+            ));
+        }
+        Ok(facts)
+    }
+
+    fn print(&self, follows: &Follows, formed: &Formed, screen: &mut Screen) -> Result<(), Failure> {
+        let left_out = Reason::ALL.map(|reason| LeftOut {
+            reason,
+            accounts: formed.left_out.iter().filter(|(_, why)| *why == reason).count(),
+        });
+        let summary = Summary {
+            accounts: follows.accounts(),
+            follows: follows.edges(),
+            repeated: follows.repeated,
+            members: formed.members.len(),
+            edges: formed.edges.len() - formed.members.len(),
+            left_out: left_out.into_iter().filter(|left| left.accounts > 0).collect(),
+        };
+        let words = |left: &LeftOut| vec![left.reason.words().to_owned(), left.accounts.to_string()];
+        match self.format {
+            Format::Json => screen.json(&summary),
+            Format::Csv => {
+                let kept = vec!["in the network".to_owned(), summary.members.to_string()];
+                let rows = std::iter::once(kept).chain(summary.left_out.iter().map(words)).collect();
+                screen.result(&csv(&["account", "count"], rows))
+            }
+            Format::Table => {
+                let (accounts, follows) = (count(summary.accounts, "account"), count(summary.follows, "edge"));
+                let kept = vec!["in the network".to_owned(), summary.members.to_string()];
+                let rows = std::iter::once(kept).chain(summary.left_out.iter().map(words)).collect();
+                let table = table(&["accounts", "number"], 1, rows);
+                screen.remark(&format!(
+                    "{accounts} and {follows} read; {} and {} (and themselves) in the network\n\n{table}\nwrote {}",
+                    count(summary.members, "account"),
+                    count(summary.edges, "edge"),
+                    self.out.display()
+                ));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn write_edges(path: &Path, follows: &Follows, formed: &Formed) -> Result<Draft, Failure> {
+    write_csv(path, "source,target,weight", formed.edges.iter(), |(source, target, weight)| {
+        vec![follows.name(*source).to_owned(), follows.name(*target).to_owned(), weight.to_string()]
+    })
+}
+
+fn write_left_out(path: &Path, follows: &Follows, formed: &Formed) -> Result<Draft, Failure> {
+    write_csv(path, "account,reason", formed.left_out.iter(), |(account, reason)| {
+        vec![follows.name(*account).to_owned(), reason.words().to_owned()]
+    })
+}
+
+fn write_csv<T>(
+    path: &Path,
+    header: &str,
+    rows: impl Iterator<Item = T>,
+    cells: impl Fn(T) -> Vec<String>,
+) -> Result<Draft, Failure> {
+    let mut draft = Draft::create(path)?;
+    let failed = |source| Error::Io { path: path.to_owned(), doing: "cannot write", source };
+    writeln!(draft, "{header}").map_err(failed)?;
+    for row in rows {
+        let text = csv(&[], vec![cells(row)]);
+        draft.write_all(text.trim_start_matches('\n').as_bytes()).map_err(failed)?;
+    }
+    Ok(draft)
+}

@@ -1,0 +1,121 @@
+//! What can go wrong at the door.
+
+use std::path::{Path, PathBuf};
+
+/// Anything that keeps posts from becoming beliefs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file cannot be used.
+    #[error("{}: {problem}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// The operating system said no.
+    #[error("{}: {doing}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What it answered.
+        source: std::io::Error,
+    },
+    /// Something is wrong at one place of a file that cannot be stepped over.
+    #[error("{}, line {line}: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What was met and what would be right.
+        problem: String,
+    },
+    /// The columns of a table, or the keys of its objects, have other names than ours.
+    #[error("{}: there is no {}; found {found}; name them with --map {suggestion}", path.display(), missing.join(", no "))]
+    Columns {
+        /// The file.
+        path: PathBuf,
+        /// Fields that were looked for.
+        missing: Vec<&'static str>,
+        /// What the file has instead.
+        found: String,
+        /// A `--map` that may be right.
+        suggestion: String,
+    },
+    /// A topic that cannot be read.
+    #[error("topic, column {column}: {problem}\n  {query}\n  {:>column$}", '^')]
+    Query {
+        /// The topic as given.
+        query: String,
+        /// Where, in characters from 1.
+        column: usize,
+        /// What was met and what would be right.
+        problem: String,
+    },
+    /// An option that contradicts another, or the data.
+    #[error("{problem}")]
+    Option {
+        /// What was met and what would be right.
+        problem: String,
+    },
+    /// More rows than allowed cannot be read.
+    #[error("{bad} of {rows} rows cannot be read, which is more than {allowed}; the first: {first}")]
+    TooManyBad {
+        /// Rows that cannot be read.
+        bad: u64,
+        /// Rows met so far.
+        rows: u64,
+        /// The limit in words.
+        allowed: String,
+        /// The first of them: file, line and reason.
+        first: String,
+    },
+    /// Everything was read, and nothing is left.
+    #[error("no post is left of {rows} rows: {reasons}")]
+    NothingLeft {
+        /// Rows met.
+        rows: u64,
+        /// Where they went.
+        reasons: String,
+        /// What would leave some.
+        cure: &'static str,
+    },
+    /// A network needs at least two.
+    #[error("only one user is left, {user:?}, of {posts} posts read; beliefs of at least two are needed")]
+    OneUser {
+        /// The one.
+        user: String,
+        /// Posts read.
+        posts: u64,
+    },
+    /// An account of the network that is not there, or alone.
+    #[error("{account:?} {problem}")]
+    Account {
+        /// Its name.
+        account: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// A file of ours cannot be written.
+    #[error(transparent)]
+    Files(#[from] headwater_files::Error),
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Io { path, doing, source }
+    }
+
+    pub(crate) fn file(path: &Path, problem: impl Into<String>) -> Error {
+        Error::File { path: path.to_owned(), problem: problem.into() }
+    }
+
+    pub(crate) fn option(problem: impl Into<String>) -> Error {
+        Error::Option { problem: problem.into() }
+    }
+}

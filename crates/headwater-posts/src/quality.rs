@@ -1,0 +1,165 @@
+//! Data quality: what came in, what was left out and why, and how much each user says.
+
+use crate::Error;
+use crate::select::Dropped;
+use serde::Serialize;
+use std::str::FromStr;
+
+/// How many rows may be unreadable before the whole file is doubted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum MaxBad {
+    /// More than 100 and more than 1 %: a handful in a small file, or a few per mille of a large one, are let pass.
+    #[default]
+    Either,
+    /// A number of rows.
+    Count(u64),
+    /// A share of the rows.
+    Share(f64),
+}
+
+/// So many rows, most of them bad, say enough to stop before the end.
+const ENOUGH: u64 = 10_000;
+
+impl FromStr for MaxBad {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percent = text.strip_suffix('%').map(|number| number.trim().parse::<f64>());
+        match (percent, text.parse()) {
+            (Some(Ok(percent)), _) if (0.0..=100.0).contains(&percent) => Ok(MaxBad::Share(percent / 100.0)),
+            (None, Ok(count)) => Ok(MaxBad::Count(count)),
+            _ => Err(format!("met {text:?}; wanted a share such as 1%, or a number of rows")),
+        }
+    }
+}
+
+impl std::fmt::Display for MaxBad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            MaxBad::Either => write!(f, "100 rows and 1%"),
+            MaxBad::Count(count) => write!(f, "{count}"),
+            MaxBad::Share(share) => write!(f, "{}%", share * 100.0),
+        }
+    }
+}
+
+impl MaxBad {
+    /// Whether this is too much, among all rows.
+    pub fn exceeded(self, bad: u64, rows: u64) -> bool {
+        match self {
+            MaxBad::Either => bad > 100 && bad as f64 > 0.01 * rows as f64,
+            MaxBad::Count(count) => bad > count,
+            MaxBad::Share(share) => bad as f64 > share * rows as f64,
+        }
+    }
+
+    /// Whether it is so bad that the rest need not be read.
+    pub fn hopeless(self, bad: u64, rows: u64) -> bool {
+        let most = rows >= ENOUGH && bad > rows / 2;
+        self.exceeded(bad, rows) && (most || matches!(self, MaxBad::Count(_)))
+    }
+}
+
+/// What came in and what became of it. Rows = rejected + posts; posts = duplicates + dropped + kept.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Quality {
+    /// Posts met, readable or not.
+    pub rows: u64,
+    /// Of these, unreadable.
+    pub rejected: u64,
+    /// Lines of a preset's file that hold something else than posts.
+    pub other_lines: u64,
+    /// Posts read.
+    pub posts: u64,
+    /// Posts whose id was read before.
+    pub duplicates: u64,
+    /// Posts left out, by reason.
+    pub dropped: Dropped,
+    /// Posts that make up the beliefs.
+    pub kept: u64,
+    /// Of these, without a mark of their language, where a language was asked for.
+    pub unmarked: u64,
+    /// Opinions that were clipped.
+    pub clipped: u64,
+    /// Users that were kept.
+    pub users: usize,
+    /// Users asked for by name of whom there is no post.
+    pub absent_users: usize,
+    /// Users left out because they posted too rarely.
+    pub rare_users: usize,
+    /// Bins from the first to the last, silent ones included.
+    pub bins: u64,
+    /// Rows of the beliefs before silence is filled.
+    pub beliefs: u64,
+    /// Share of (user, bin) pairs without a post.
+    pub silent_share: f64,
+    /// Silent pairs that were filled by carrying opinions forward.
+    pub carried_forward: u64,
+    /// First post that was kept.
+    pub first: String,
+    /// Last post that was kept.
+    pub last: String,
+    /// User by user, in order of first appearance.
+    pub by_user: Vec<User>,
+}
+
+/// How much a user says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct User {
+    /// The name.
+    pub user: String,
+    /// Posts kept.
+    pub posts: u64,
+    /// Bins with at least one.
+    pub bins: u64,
+    /// Share of the bins without.
+    pub silent_share: f64,
+    /// First post kept.
+    pub first: String,
+    /// Last post kept.
+    pub last: String,
+}
+
+impl Quality {
+    /// Why nothing is left, in words.
+    pub(crate) fn nothing_left(&self, spoken: Option<(String, String)>) -> Error {
+        let ran = spoken.map_or(String::new(), |(first, last)| format!(" (posts run from {first} to {last})"));
+        let dropped = &self.dropped;
+        let reasons = [
+            (self.rejected, "unreadable".to_owned(), "mend the rows that --rejects lists"),
+            (self.duplicates, "copies of another".to_owned(), "map the right column to id with --map id=…"),
+            (dropped.user, "by users not asked for".to_owned(), "check the names in --users, capitals included"),
+            (dropped.window, format!("outside the dates{ran}"), "choose dates within the posts, or leave them out"),
+            (dropped.language, "marked with another language".to_owned(), "use --any-language or another --lang"),
+            (dropped.repost, "reposts".to_owned(), "use --reposts keep"),
+            (dropped.topic, "about something else".to_owned(), "widen the topic: more words with OR, or a prefix*"),
+            (dropped.min_posts, "by users with too few posts".to_owned(), "lower --min-posts"),
+        ];
+        let told: Vec<String> =
+            reasons.iter().filter(|(count, ..)| *count > 0).map(|(count, why, _)| format!("{count} {why}")).collect();
+        let cure = reasons.iter().max_by_key(|(count, ..)| *count).filter(|(count, ..)| *count > 0);
+        let cure = cure.map_or("give a file with posts", |(.., cure)| cure);
+        let reasons = if told.is_empty() { "there is a header at most".to_owned() } else { told.join(", ") };
+        Error::NothingLeft { rows: self.rows, reasons, cure }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_bad_rows() {
+        assert_eq!("1%".parse(), Ok(MaxBad::Share(0.01)));
+        assert_eq!("7".parse(), Ok(MaxBad::Count(7)));
+        for wrong in ["", "%", "-1", "101%", "a few", "NaN%"] {
+            assert!(wrong.parse::<MaxBad>().is_err(), "{wrong}");
+        }
+        let either = MaxBad::default();
+        assert!(!either.exceeded(100, 100) && either.exceeded(101, 101) && !either.exceeded(101, 10_100));
+        assert!(MaxBad::Share(0.01).exceeded(1, 50) && !MaxBad::Share(0.01).exceeded(1, 100));
+        assert!(MaxBad::Count(0).exceeded(1, 1_000_000) && !MaxBad::Count(0).exceeded(0, 10));
+        assert!(!either.hopeless(5000, 5000) && either.hopeless(5001, 10_000));
+        assert_eq!(format!("{either}, {}, {}", MaxBad::Share(0.01), MaxBad::Count(3)), "100 rows and 1%, 1%, 3");
+    }
+}

@@ -1,0 +1,210 @@
+//! Tables as text: bytes in, rows of cells out (RFC 4180).
+//!
+//! Cells may hold line ends, delimiters and doubled quotes; the delimiter is a comma, semicolon, tab or bar, whichever
+//! the first line has most of. A row with another number of cells than the header is bad, and the next may be fine.
+
+use super::{Bad, Columns, LONGEST_RECORD, Place, Record, Row, Stream};
+use crate::Error;
+use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The delimiter of a table that begins like this.
+pub(crate) fn delimiter(head: &[u8]) -> u8 {
+    let mut counts = [(b',', 0), (b';', 0), (b'\t', 0), (b'|', 0)];
+    let mut quoted = false;
+    for byte in head {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' | b'\r' if !quoted => break,
+            _ if quoted => {}
+            _ => counts.iter_mut().filter(|(delimiter, _)| delimiter == byte).for_each(|(_, count)| *count += 1),
+        }
+    }
+    // The first of the largest, so that a single column is read with commas.
+    let most = counts.iter().map(|(_, count)| *count).max();
+    counts.iter().find(|(_, count)| Some(*count) == most).map_or(b',', |(delimiter, _)| *delimiter)
+}
+
+/// Refuses to read further when one row does not end.
+struct Patient {
+    from: Stream,
+    left: usize,
+}
+
+/// How [`Patient`] says so through an `io::Error`.
+#[derive(Debug, thiserror::Error)]
+#[error("a row does not end")]
+struct Endless;
+
+impl Read for Patient {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.left == 0 {
+            return Err(std::io::Error::other(Endless));
+        }
+        let count = self.from.read(into)?;
+        self.left = self.left.saturating_sub(count);
+        Ok(count)
+    }
+}
+
+/// A table being read.
+pub struct Table {
+    reader: Reader<Patient>,
+    columns: Arc<Columns>,
+    file: Arc<Path>,
+    record: ByteRecord,
+    /// Whether lines end in CR LF. The reader splits at LF, and we take the CR off: it would lose count of the lines.
+    returns: bool,
+}
+
+impl Table {
+    /// Reads the header.
+    pub fn new(from: Stream, file: Arc<Path>, delimiter: u8) -> Result<Self, Error> {
+        let mut reader = ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .terminator(Terminator::Any(b'\n'))
+            .buffer_capacity(1 << 18)
+            .from_reader(Patient { from, left: LONGEST_RECORD });
+        let mut record = ByteRecord::new();
+        reader.read_byte_record(&mut record).map_err(|error| broken(error, &file, 1))?;
+        let returns = strip_return(&mut record);
+        let header = StringRecord::from_byte_record(record.clone()).map_err(|_| Error::Line {
+            path: file.to_path_buf(),
+            line: 1,
+            problem: "is not UTF-8 text".into(),
+        })?;
+        let names: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
+        if let Some(twice) = (1..names.len()).find(|&column| names[..column].contains(&names[column])) {
+            let problem = format!("the column {:?} is named twice; keep one", names[twice]);
+            return Err(Error::Line { path: file.to_path_buf(), line: 1, problem });
+        }
+        Ok(Table { reader, columns: Arc::new(Columns { names }), file, record, returns })
+    }
+
+    /// The file and its columns.
+    pub fn header(&self) -> (&Arc<Path>, &Arc<Columns>) {
+        (&self.file, &self.columns)
+    }
+
+    /// The next row.
+    #[expect(clippy::should_implement_trait, reason = "as Records::next")]
+    pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
+        let line = loop {
+            self.reader.get_mut().left = LONGEST_RECORD;
+            let before = self.reader.position().line();
+            if !self.reader.read_byte_record(&mut self.record).map_err(|error| broken(error, &self.file, before))? {
+                return Ok(None);
+            }
+            if self.returns {
+                strip_return(&mut self.record);
+            }
+            // An empty line; the reader steps over those that end in LF only.
+            if self.record.as_slice().is_empty() && self.record.len() == 1 && self.columns.names.len() > 1 {
+                continue;
+            }
+            // Empty lines may stand before the row, so its first line is counted back from its last.
+            let inside = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
+            let first = self.reader.position().line() - inside;
+            break if first > before { first - 1 } else { first };
+        };
+        let place = Place { file: self.file.clone(), line };
+        let (met, wanted) = (self.record.len(), self.columns.names.len());
+        if met != wanted {
+            let reason = format!("has {met} cells where the header has {wanted}; quote cells that hold delimiters");
+            return Ok(Some(Err(Bad { place, reason })));
+        }
+        Ok(Some(match StringRecord::from_byte_record(std::mem::take(&mut self.record)) {
+            Ok(cells) => Ok(Record { place, row: Row::Cells(self.columns.clone(), cells) }),
+            Err(_) => Err(Bad { place, reason: "is not UTF-8 text".to_owned() }),
+        }))
+    }
+}
+
+/// Takes a CR off the end of a row.
+fn strip_return(record: &mut ByteRecord) -> bool {
+    let Some(last) = record.len().checked_sub(1) else { return false };
+    let Some(stripped) = record[last].strip_suffix(b"\r").map(<[u8]>::to_vec) else { return false };
+    record.truncate(last);
+    record.push_field(&stripped);
+    true
+}
+
+fn broken(error: csv::Error, file: &Path, line: u64) -> Error {
+    let path = file.to_path_buf();
+    match error.into_kind() {
+        ErrorKind::Io(source) if source.get_ref().is_some_and(|inner| inner.is::<Endless>()) => {
+            let problem = format!(
+                "the row does not end within {} MB; a quote is opened there and never closed",
+                LONGEST_RECORD >> 20
+            );
+            Error::Line { path, line, problem }
+        }
+        ErrorKind::Io(source) => Error::Io { path, doing: "cannot read", source },
+        other => Error::Line { path, line, problem: format!("{other:?}") },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::read;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rows(content: &[u8]) -> Vec<Result<Vec<String>, String>> {
+        let rows = read("t.csv", content).unwrap().into_iter();
+        let cells = |record: Record| match record.row {
+            Row::Cells(_, cells) => cells.iter().map(str::to_owned).collect(),
+            Row::Json(_) => unreachable!("a table"),
+        };
+        rows.map(|row| row.map(cells)).collect()
+    }
+
+    #[test]
+    fn delimiters_are_found_outside_quotes() {
+        assert_eq!(delimiter(b"user;time;text\n1,2,3,4,5"), b';');
+        assert_eq!(delimiter(b"\"a;b;c\",d\n"), b',');
+        assert_eq!(delimiter(b"user\ttime\ttext, really\n"), b'\t');
+        assert_eq!(delimiter(b"user"), b',');
+    }
+
+    #[test]
+    fn quotes_line_ends_and_odd_rows() {
+        let all = rows(b"a,b\r\n\"x\"\"y\",\"1\n\n2\"\r\n\r\nonly\r\n1,2,3\r\n\xff,1\r\nlast,row");
+        let told: Vec<&str> = all.iter().filter_map(|row| row.as_ref().err().map(String::as_str)).collect();
+        assert_eq!(all[0], Ok(vec!["x\"y".to_owned(), "1\n\n2".to_owned()]));
+        assert_eq!(all[4], Ok(vec!["last".to_owned(), "row".to_owned()]));
+        assert!(told[0].starts_with("t.csv, line 6: has 1 cells"), "{told:?}");
+        assert!(told[1].starts_with("t.csv, line 7: has 3 cells"), "{told:?}");
+        assert_eq!(told[2], "t.csv, line 8: is not UTF-8 text");
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_ends_the_reading_in_bounded_memory() {
+        let head = b"a,b\n1,2\n3,\"open".to_vec();
+        let endless: Stream = Box::new(std::io::Cursor::new(head).chain(std::io::repeat(b'x')));
+        let mut table = Table::new(endless, Arc::from(Path::new("t.csv")), b',').unwrap();
+        assert!(table.next().unwrap().unwrap().is_ok());
+        assert!(table.next().unwrap_err().to_string().starts_with("t.csv, line 3: the row does not end"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            rows_in in prop::collection::vec(prop::collection::vec("[a-z,;\"\r\n\t é😀]{0,8}", 3), 0..20),
+            delimiter in prop::sample::select(vec![b',', b';', b'\t', b'|']),
+        ) {
+            let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+            writer.write_record(["user", "time", "text"]).unwrap();
+            for row in &rows_in {
+                writer.write_record(row).unwrap();
+            }
+            let read_back: Vec<Vec<String>> =
+                rows(&writer.into_inner().unwrap()).into_iter().map(Result::unwrap).collect();
+            prop_assert_eq!(read_back, rows_in);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Parquet: a file in, rows of cells out, as text. Fields of structures are columns with dotted names.
+
+use super::{Bad, Columns, Place, Record, Row};
+use crate::Error;
+use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::DataType;
+use csv::StringRecord;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows decoded at a time.
+const BATCH: usize = 4096;
+
+/// A Parquet file being read.
+pub struct Rows {
+    reader: ParquetRecordBatchReader,
+    file: Arc<Path>,
+    batch: Option<Batch>,
+    line: u64,
+}
+
+struct Batch {
+    columns: Arc<Columns>,
+    arrays: Vec<ArrayRef>,
+    rows: usize,
+    next: usize,
+}
+
+impl Rows {
+    /// Reads the schema.
+    pub fn new(from: File, file: Arc<Path>) -> Result<Self, Error> {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(from)
+            .and_then(|builder| builder.with_batch_size(BATCH).build())
+            .map_err(|error| broken(&file, &error))?;
+        Ok(Rows { reader, file, batch: None, line: 0 })
+    }
+
+    /// The file and its columns, once a row was read.
+    pub fn header(&self) -> Option<(&Arc<Path>, &Arc<Columns>)> {
+        Some((&self.file, &self.batch.as_ref()?.columns))
+    }
+
+    /// The next row.
+    #[expect(clippy::should_implement_trait, reason = "as Records::next")]
+    pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
+        loop {
+            if let Some(batch) = self.batch.as_mut().filter(|batch| batch.next < batch.rows) {
+                let row = batch.next;
+                batch.next += 1;
+                self.line += 1;
+                let place = Place { file: self.file.clone(), line: self.line };
+                return Ok(Some(match batch.cells(row) {
+                    Ok(cells) => Ok(Record { place, row: Row::Cells(batch.columns.clone(), cells) }),
+                    Err(error) => Err(Bad { place, reason: error.to_string() }),
+                }));
+            }
+            match self.reader.next() {
+                None => return Ok(None),
+                Some(batch) => {
+                    let batch = batch.map_err(|error| broken(&self.file, &error))?;
+                    self.batch = Some(Batch::new(&batch).map_err(|error| broken(&self.file, &error))?);
+                }
+            }
+        }
+    }
+}
+
+fn broken(file: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::file(file, format!("is not a whole Parquet file ({error}); write it again"))
+}
+
+impl Batch {
+    fn new(batch: &RecordBatch) -> Result<Self, arrow_schema::ArrowError> {
+        let (mut names, mut arrays) = (Vec::new(), Vec::new());
+        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+            flatten(field.name(), array, &mut names, &mut arrays)?;
+        }
+        Ok(Batch { columns: Arc::new(Columns { names }), arrays, rows: batch.num_rows(), next: 0 })
+    }
+
+    fn cells(&self, row: usize) -> Result<StringRecord, arrow_schema::ArrowError> {
+        let options = FormatOptions::new();
+        let mut cells = StringRecord::new();
+        for array in &self.arrays {
+            match array.as_string_opt::<i32>() {
+                _ if array.is_null(row) => cells.push_field(""),
+                Some(texts) => cells.push_field(texts.value(row)),
+                None => {
+                    let formatter = ArrayFormatter::try_new(array, &options)?;
+                    cells.push_field(&formatter.value(row).try_to_string()?);
+                }
+            }
+        }
+        Ok(cells)
+    }
+}
+
+fn flatten(
+    name: &str,
+    array: &ArrayRef,
+    names: &mut Vec<String>,
+    arrays: &mut Vec<ArrayRef>,
+) -> Result<(), arrow_schema::ArrowError> {
+    if let Some(fields) = array.as_struct_opt() {
+        for (field, inner) in fields.fields().iter().zip(fields.columns()) {
+            flatten(&format!("{name}.{}", field.name()), inner, names, arrays)?;
+        }
+        return Ok(());
+    }
+    names.push(name.to_owned());
+    arrays.push(match array.data_type() {
+        // The instant is the same in every zone, and only this one is spelled without a zone database.
+        DataType::Timestamp(unit, Some(_)) => {
+            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
+            cast(&cast(array, &DataType::Int64)?, &utc)?
+        }
+        DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..) => cast(array, &DataType::Utf8)?,
+        _ => array.clone(),
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Records, Row, parse_time};
+    use super::*;
+    use ::parquet::arrow::ArrowWriter;
+    use arrow_array::{Float64Array, Int64Array, StringArray, StructArray, TimestampMillisecondArray};
+    use arrow_schema::{Field, Schema};
+
+    #[test]
+    fn rows_of_every_type_are_text() {
+        let times = TimestampMillisecondArray::from(vec![1_539_202_764_000, 0]).with_timezone("America/New_York");
+        let handle: ArrayRef = Arc::new(StringArray::from(vec!["ann", "bob"]));
+        let author = StructArray::from(vec![(Arc::new(Field::new("handle", DataType::Utf8, false)), handle)]);
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("author", Arc::new(author)),
+            ("time", Arc::new(times)),
+            ("text", Arc::new(arrow_array::LargeStringArray::from(vec![Some("a\nb"), None]))),
+            ("id", Arc::new(Int64Array::from(vec![7, 8]))),
+            ("score", Arc::new(Float64Array::from(vec![0.25, 1.0]))),
+        ];
+        let fields: Vec<Field> =
+            columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+        let schema = Arc::new(Schema::new(fields));
+        let arrays = columns.into_iter().map(|(_, array)| array).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.parquet");
+        let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), schema.clone(), None).unwrap();
+        writer.write(&RecordBatch::try_new(schema, arrays).unwrap()).unwrap();
+        writer.close().unwrap();
+        let mut records = Records::open(&[path]).unwrap();
+        let mut rows = Vec::new();
+        while let Some(record) = records.next().unwrap() {
+            let Row::Cells(columns, cells) = record.unwrap().row else { unreachable!("a table") };
+            assert_eq!(columns.names, ["author.handle", "time", "text", "id", "score"]);
+            rows.push(cells.iter().map(str::to_owned).collect::<Vec<_>>());
+        }
+        assert_eq!(rows.iter().map(|row| parse_time(&row[1])).collect::<Vec<_>>(), [Some(1_539_202_764), Some(0)]);
+        assert_eq!(
+            (&rows[0][0], &rows[0][2], &rows[0][3], &rows[0][4]),
+            (&"ann".into(), &"a\nb".into(), &"7".into(), &"0.25".into())
+        );
+        assert_eq!(rows[1][2], "");
+    }
+}

@@ -1,0 +1,106 @@
+//! The whole way through the door, as a program that uses the library would go.
+
+use headwater_posts::bin::{Beliefs, Bin, Calendar, Hypotheses};
+use headwater_posts::door::Door;
+use headwater_posts::post::{Mapping, Posts};
+use headwater_posts::quality::{MaxBad, Quality};
+use headwater_posts::read::{Preset, Records};
+use headwater_posts::select::{Selection, Topic};
+use headwater_posts::{Error, Scorer, Sentiment};
+use jiff::tz::TimeZone;
+use std::io::Cursor;
+use std::path::Path;
+
+/// Counts good and bad words.
+struct Toy;
+
+impl Scorer for Toy {
+    fn score(&self, texts: &[&str]) -> Result<Vec<Sentiment>, Error> {
+        let count = |text: &str, word: &str| 0.1 + text.matches(word).count() as f64;
+        let one = |text: &&str| {
+            let (negative, neutral, positive) = (count(text, "bad"), 0.5, count(text, "good"));
+            let sum = negative + neutral + positive;
+            Sentiment { negative: negative / sum, neutral: neutral / sum, positive: positive / sum }
+        };
+        Ok(texts.iter().map(one).collect())
+    }
+}
+
+fn through(
+    content: &[u8],
+    mapping: Mapping,
+    selection: Selection,
+    change: impl Fn(Door) -> Door,
+) -> Result<(Beliefs, Quality), Error> {
+    let records = Records::of(Box::new(Cursor::new(content.to_vec())), Path::new("memory"))?;
+    let calendar = Calendar::new(Bin::Day, TimeZone::UTC);
+    let mut door = change(Door::new(selection, Some(Box::new(Toy)), calendar, Hypotheses::Two));
+    for batch in Posts::of(records, mapping).batches() {
+        door.take(&mut batch?)?;
+    }
+    door.finish()
+}
+
+const POSTS: &str = "user,time,text,lang\n\
+    ann,2024-05-01,good good biden,en\n\
+    bob,2024-05-01,bad biden,\n\
+    ann,2024-05-02,schlecht biden,de\n\
+    bob,2024-05-02,good weather,en\n\
+    eve,2024-05-03,bad biden,en\n";
+
+#[test]
+fn texts_are_selected_scored_and_binned() {
+    let topics = vec![Topic::parse("biden", &TimeZone::UTC).unwrap()];
+    let selection = Selection { topics, languages: vec!["en".into()], ..Selection::default() };
+    let (beliefs, quality) = through(POSTS.as_bytes(), Mapping::default(), selection, |door| door).unwrap();
+    let cells: Vec<(&str, i64, f64)> = beliefs
+        .cells()
+        .map(|cell| (beliefs.user(cell.user), cell.slot.start / 86400 - 19844, cell.ratios[0]))
+        .collect();
+    let wanted = [("ann", 0, 21f64.ln()), ("bob", 0, -(11f64.ln())), ("eve", 2, -(11f64.ln()))];
+    assert_eq!(cells.len(), wanted.len());
+    for (met, wanted) in cells.iter().zip(wanted) {
+        assert_eq!((met.0, met.1), (wanted.0, wanted.1));
+        assert!((met.2 - wanted.2).abs() < 1e-12, "{met:?} {wanted:?}");
+    }
+    assert_eq!((quality.dropped.language, quality.dropped.topic, quality.unmarked), (1, 1, 1));
+    assert_eq!((quality.users, quality.bins, quality.kept, quality.posts), (3, 3, 3, 5));
+    assert!((quality.silent_share - 2.0 / 3.0).abs() < 1e-12);
+}
+
+#[test]
+fn rare_users_and_bad_rows_end_the_run_only_past_the_limit() {
+    let everything = || Selection::default();
+    let (_, quality) = through(POSTS.as_bytes(), Mapping::default(), everything(), |door| door.min_posts(2)).unwrap();
+    assert_eq!((quality.users, quality.rare_users, quality.dropped.min_posts, quality.kept), (2, 1, 1, 4));
+    let broken = format!("{POSTS}ann,never,x,en\n");
+    assert_eq!(through(broken.as_bytes(), Mapping::default(), everything(), |door| door).unwrap().1.rejected, 1);
+    let strict = |door: Door| door.max_bad(MaxBad::Count(0));
+    let error = through(broken.as_bytes(), Mapping::default(), everything(), strict).unwrap_err().to_string();
+    assert!(
+        error.starts_with("1 of 6 rows cannot be read, which is more than 0; the first: memory, line 7:"),
+        "{error}"
+    );
+    let window = 0..1;
+    let nothing = Selection { window, ..Selection::default() };
+    let error = through(POSTS.as_bytes(), Mapping::default(), nothing, |door| door).unwrap_err();
+    assert!(error.to_string().contains("5 outside the dates (posts run from 2024-05-01T00:00:00+00:00"), "{error}");
+}
+
+#[test]
+fn pages_of_a_platform_go_the_same_way() {
+    let status = |id: u32, user: &str, text: &str| {
+        format!(
+            "{{\"id\": \"{id}\", \"created_at\": \"2024-05-0{id}T00:00:00Z\", \"content\": \"<p>{text}</p>\", \"account\": {{\"acct\": \"{user}\"}}}}"
+        )
+    };
+    let lines = format!(
+        "[{},{}]\n{}\n{{\"event\": \"delete\"}}\n",
+        status(1, "ann", "good"),
+        status(2, "bob", "bad"),
+        status(1, "ann", "good")
+    );
+    let mapping = Mapping::default().preset(Preset::Mastodon);
+    let (_, quality) = through(lines.as_bytes(), mapping, Selection::default(), |door| door).unwrap();
+    assert_eq!((quality.posts, quality.duplicates, quality.other_lines, quality.kept), (3, 1, 1, 2));
+}

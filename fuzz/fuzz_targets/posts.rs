@@ -1,0 +1,44 @@
+//! The whole way from bytes, perhaps compressed, to bins: nothing panics, and every number that comes out is finite.
+
+#![no_main]
+
+use headwater_posts::bin::{Bin, Calendar, Hypotheses};
+use headwater_posts::door::Door;
+use headwater_posts::post::{Batch, Mapping, Posts};
+use headwater_posts::read::Records;
+use headwater_posts::score::column::Wanted;
+use headwater_posts::select::Selection;
+use jiff::tz::TimeZone;
+use libfuzzer_sys::fuzz_target;
+use std::io::Cursor;
+use std::path::Path;
+
+/// A few bytes can unpack to many rows.
+const ROWS: usize = 10_000;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((first, rest)) = data.split_first() else { return };
+    let bin = [Bin::Day, Bin::Week, Bin::Hours(1), Bin::Hours(6)][usize::from(*first) % 4];
+    let Ok(zone) = TimeZone::get(["UTC", "America/New_York", "Australia/Lord_Howe"][usize::from(*first / 4) % 3])
+    else {
+        return;
+    };
+    let Ok(records) = Records::of(Box::new(Cursor::new(rest.to_vec())), Path::new("fuzz")) else { return };
+    let mut posts = Posts::of(records, Mapping::default().with_scores(Wanted::Either).without_text());
+    let mut batch = Batch::default();
+    for _ in 0..ROWS {
+        match posts.next() {
+            Ok(Some(Ok(post))) => batch.posts.push(post),
+            Ok(Some(Err(bad))) => batch.bad.push(bad),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    let mut door = Door::new(Selection::default(), None, Calendar::new(bin, zone), Hypotheses::Two);
+    if door.take(&mut batch).is_err() {
+        return;
+    }
+    if let Ok((beliefs, quality)) = door.finish() {
+        assert_eq!(quality.kept + quality.duplicates + quality.dropped.total(), quality.posts);
+        assert!(beliefs.cells().all(|cell| cell.ratios[0].is_finite() && cell.posts > 0));
+    }
+});
