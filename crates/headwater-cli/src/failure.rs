@@ -2,6 +2,7 @@
 
 use headwater::Error as Core;
 use headwater_files::Error as Files;
+use headwater_posts::Error as Posts;
 use std::path::Path;
 
 /// Why a command stopped.
@@ -64,6 +65,19 @@ impl From<Files> for Failure {
         let hint = match &error {
             Files::Data { source, .. } => hint(source),
             Files::Io { .. } => Some("check the path and its permissions".to_owned()),
+            _ => None,
+        };
+        Failure::Data { message: error.to_string(), hint }
+    }
+}
+
+impl From<Posts> for Failure {
+    fn from(error: Posts) -> Self {
+        let hint = match &error {
+            Posts::Model { .. } => Some(
+                "a model's folder holds config.json, model.safetensors and tokenizer.json, as published".to_owned(),
+            ),
+            Posts::Hub { .. } => Some("without the hub, give --model a folder".to_owned()),
             _ => None,
         };
         Failure::Data { message: error.to_string(), hint }

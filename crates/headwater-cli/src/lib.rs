@@ -10,6 +10,8 @@ mod failure;
 mod interrupt;
 mod learn;
 mod rank;
+mod score;
+mod scorer;
 mod screen;
 mod simulate;
 
@@ -46,6 +48,7 @@ enum Command {
     Rank(rank::Rank),
     Explain(explain::Explain),
     Compare(compare::Compare),
+    Score(score::Score),
     /// Prints a completion script for a shell
     #[command(
         after_help = "Example: headwater completions bash > ~/.local/share/bash-completion/completions/headwater"
@@ -75,6 +78,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Rank(command) => command.run(&mut screen),
         Command::Explain(command) => command.run(&mut screen),
         Command::Compare(command) => command.run(&mut screen),
+        Command::Score(command) => command.run(&mut screen),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "headwater", &mut script);

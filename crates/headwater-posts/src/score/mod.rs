@@ -1,5 +1,8 @@
 //! Scorers: a text in, how negative, neutral and positive it is out.
 
+pub mod builtin;
+pub mod roberta;
+
 use crate::Error;
 
 /// Probabilities of the three classes; they sum to one.
