@@ -24,7 +24,7 @@ fn opinions_are_told_apart() {
     let scorer = Builtin::new();
     let score = |text: &str| scorer.score(&[text]).unwrap()[0];
     for good in ["I love this so much!!", "best day ever :)", "Congratulations, what a great win", "😍😍"] {
-        assert!(score(good).score() > 0.85, "{good}: {:?}", score(good));
+        assert!(score(good).score() > 0.8, "{good}: {:?}", score(good));
     }
     for bad in ["I hate this so much", "worst day ever :(", "what a shame, this is terrible", "I don't like it at all"]
     {

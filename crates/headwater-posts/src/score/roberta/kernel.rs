@@ -6,7 +6,7 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 
 /// A layer `y = x W + b`: weights input by output, as the product wants them.
 pub(super) struct Dense {
@@ -57,16 +57,32 @@ impl Dense {
             1.0,
             Par::Seq,
         );
-        let bias = &self.bias;
-        arch.dispatch(|| {
-            for row in output.chunks_exact_mut(bias.len()) {
-                match after {
-                    After::Nothing => row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias),
-                    After::Gelu => row.iter_mut().zip(bias).for_each(|(value, bias)| *value = gelu(*value + bias)),
-                    After::Tanh => row.iter_mut().zip(bias).for_each(|(value, bias)| *value = (*value + bias).tanh()),
-                }
+        arch.dispatch(Finish { output, bias: &self.bias, after });
+    }
+}
+
+// What pulp runs is a struct with an inlined `call` each time: a closure may stay a function of its own, compiled for the
+// oldest processor.
+
+struct Finish<'a> {
+    output: &'a mut [f32],
+    bias: &'a [f32],
+    after: After,
+}
+
+impl NullaryFnOnce for Finish<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Finish { output, bias, after } = self;
+        for row in output.chunks_exact_mut(bias.len()) {
+            match after {
+                After::Nothing => row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias),
+                After::Gelu => row.iter_mut().zip(bias).for_each(|(value, bias)| *value = gelu(*value + bias)),
+                After::Tanh => row.iter_mut().zip(bias).for_each(|(value, bias)| *value = (*value + bias).tanh()),
             }
-        });
+        }
     }
 }
 
@@ -80,18 +96,32 @@ pub(super) struct Norm {
 impl Norm {
     /// `state` becomes the normalised sum of itself and `addition`, row by row.
     pub(super) fn apply(&self, arch: Arch, state: &mut [f32], addition: &[f32]) {
-        let width = self.scale.len();
-        arch.dispatch(|| {
-            for (row, addition) in state.chunks_exact_mut(width).zip(addition.chunks_exact(width)) {
-                row.iter_mut().zip(addition).for_each(|(value, addition)| *value += addition);
-                let mean = sum(row, |value| value) / width as f32;
-                let variance = sum(row, |value| (value - mean) * (value - mean)) / width as f32;
-                let factor = 1.0 / (variance + self.epsilon).sqrt();
-                for ((value, scale), shift) in row.iter_mut().zip(&self.scale).zip(&self.shift) {
-                    *value = (*value - mean) * factor * scale + shift;
-                }
+        arch.dispatch(Normalise { norm: self, state, addition });
+    }
+}
+
+struct Normalise<'a> {
+    norm: &'a Norm,
+    state: &'a mut [f32],
+    addition: &'a [f32],
+}
+
+impl NullaryFnOnce for Normalise<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Normalise { norm, state, addition } = self;
+        let width = norm.scale.len();
+        for (row, addition) in state.chunks_exact_mut(width).zip(addition.chunks_exact(width)) {
+            row.iter_mut().zip(addition).for_each(|(value, addition)| *value += addition);
+            let mean = sum(row, |value| value) / width as f32;
+            let variance = sum(row, |value| (value - mean) * (value - mean)) / width as f32;
+            let factor = 1.0 / (variance + norm.epsilon).sqrt();
+            for ((value, scale), shift) in row.iter_mut().zip(&norm.scale).zip(&norm.shift) {
+                *value = (*value - mean) * factor * scale + shift;
             }
-        });
+        }
     }
 }
 
@@ -147,10 +177,10 @@ const COLUMNS: usize = 16;
 /// Space for the attention of one text; reused.
 #[derive(Default)]
 pub(super) struct Attention {
-    queries: Vec<f32>,
-    keys: Vec<f32>,
-    values: Vec<f32>,
+    left: Vec<f32>,
+    right: Vec<f32>,
     shares: Vec<f32>,
+    found: Vec<f32>,
 }
 
 /// Shapes of the attention of one text.
@@ -165,71 +195,89 @@ pub(super) struct Shape {
     pub(super) asking: usize,
 }
 
-impl Attention {
-    /// Queries, and keys and values (each in rows of `query_stride` and `pair_stride`, starting at these slices), to
-    /// context: `asking` rows of `width`.
-    #[expect(clippy::too_many_arguments, reason = "three inputs with their strides, one output")]
-    pub(super) fn apply(
-        &mut self,
-        arch: Arch,
-        shape: Shape,
-        (queries, query_stride): (&[f32], usize),
-        (keys, values, stride): (&[f32], &[f32], usize),
-        context: &mut [f32],
-    ) {
-        let size = shape.width / shape.heads;
-        let scale = 1.0 / (size as f32).sqrt();
-        arch.dispatch(|| {
-            for head in 0..shape.heads {
-                let from = head * size;
-                // Scores: queries times keys transposed.
-                pack_rows(&mut self.queries, shape.asking, size, |row, at| {
-                    queries[row * query_stride + from + at] * scale
-                });
-                pack_columns(&mut self.keys, size, shape.tokens, |at, column| keys[column * stride + from + at]);
-                let padded = shape.tokens.next_multiple_of(COLUMNS);
-                self.shares.resize(shape.asking.next_multiple_of(ROWS) * padded, 0.0);
-                product(&self.queries, &self.keys, size, padded, &mut self.shares);
-                for row in self.shares.chunks_exact_mut(padded).take(shape.asking) {
-                    softmax(&mut row[..shape.tokens]);
-                }
-                // Context: shares times values.
-                let shares = &self.shares;
-                pack_rows(&mut self.queries, shape.asking, shape.tokens, |row, at| shares[row * padded + at]);
-                pack_columns(&mut self.values, shape.tokens, size, |at, column| values[at * stride + from + column]);
-                let padded = size.next_multiple_of(COLUMNS);
-                self.keys.resize(shape.asking.next_multiple_of(ROWS) * padded, 0.0);
-                product(&self.queries, &self.values, shape.tokens, padded, &mut self.keys);
-                for (row, found) in self.keys.chunks_exact(padded).take(shape.asking).enumerate() {
-                    context[row * shape.width + from..][..size].copy_from_slice(&found[..size]);
-                }
-            }
-        });
-    }
+/// The attention of one text: what is asked, what answers, where the answer goes.
+pub(super) struct Attend<'a> {
+    pub(super) space: &'a mut Attention,
+    pub(super) shape: Shape,
+    /// Rows of `width`.
+    pub(super) queries: &'a [f32],
+    /// Rows of a key and a value, `width` each.
+    pub(super) pairs: &'a [f32],
+    /// Rows of `width`, one for each token that asks.
+    pub(super) context: &'a mut [f32],
 }
 
-#[inline(always)]
-fn pack_rows(to: &mut Vec<f32>, rows: usize, depth: usize, value: impl Fn(usize, usize) -> f32) {
-    to.clear();
-    to.resize(rows.next_multiple_of(ROWS) * depth, 0.0);
-    for (block, panel) in to.chunks_exact_mut(ROWS * depth).enumerate() {
-        for row in 0..ROWS.min(rows - block * ROWS) {
-            for at in 0..depth {
-                panel[at * ROWS + row] = value(block * ROWS + row, at);
+impl NullaryFnOnce for Attend<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Attend { space, shape: Shape { width, heads, tokens, asking }, queries, pairs, context } = self;
+        let size = width / heads;
+        let scale = 1.0 / (size as f32).sqrt();
+        let rows = asking.next_multiple_of(ROWS);
+        for head in 0..heads {
+            let from = head * size;
+            // Scores: queries times keys transposed.
+            pack_rows(&mut space.left, asking, size, |row| &queries[row * width + from..][..size]);
+            pack_transposed(&mut space.right, size, tokens, |column| &pairs[column * 2 * width + from..][..size]);
+            let padded = tokens.next_multiple_of(COLUMNS);
+            space.shares.resize(rows * padded, 0.0);
+            product(&space.left, &space.right, size, padded, &mut space.shares);
+            for row in space.shares.chunks_exact_mut(padded).take(asking) {
+                softmax(&mut row[..tokens], scale);
+            }
+            // Context: shares times values.
+            let shares = &space.shares;
+            pack_rows(&mut space.left, asking, tokens, |row| &shares[row * padded..][..tokens]);
+            pack_columns(&mut space.right, tokens, size, |at| &pairs[at * 2 * width + width + from..][..size]);
+            let padded = size.next_multiple_of(COLUMNS);
+            space.found.resize(rows * padded, 0.0);
+            product(&space.left, &space.right, tokens, padded, &mut space.found);
+            for (row, found) in space.found.chunks_exact(padded).take(asking).enumerate() {
+                context[row * width + from..][..size].copy_from_slice(&found[..size]);
             }
         }
     }
 }
 
+/// Rows in panels of [`ROWS`], the panel's rows side by side.
 #[inline(always)]
-fn pack_columns(to: &mut Vec<f32>, depth: usize, columns: usize, value: impl Fn(usize, usize) -> f32) {
+fn pack_rows<'a>(to: &mut Vec<f32>, rows: usize, depth: usize, row: impl Fn(usize) -> &'a [f32]) {
+    to.clear();
+    to.resize(rows.next_multiple_of(ROWS) * depth, 0.0);
+    for (block, panel) in to.chunks_exact_mut(ROWS * depth).enumerate() {
+        for offset in 0..ROWS.min(rows - block * ROWS) {
+            let row = row(block * ROWS + offset);
+            for (slots, value) in panel.chunks_exact_mut(ROWS).zip(row) {
+                slots[offset] = *value;
+            }
+        }
+    }
+}
+
+/// Columns in panels of [`COLUMNS`], line by line; a line is one row of the matrix.
+#[inline(always)]
+fn pack_columns<'a>(to: &mut Vec<f32>, depth: usize, columns: usize, line: impl Fn(usize) -> &'a [f32]) {
+    to.clear();
+    to.resize(columns.next_multiple_of(COLUMNS) * depth, 0.0);
+    for at in 0..depth {
+        for (block, part) in line(at).chunks(COLUMNS).enumerate() {
+            to[(block * depth + at) * COLUMNS..][..part.len()].copy_from_slice(part);
+        }
+    }
+}
+
+/// The same from the columns themselves.
+#[inline(always)]
+fn pack_transposed<'a>(to: &mut Vec<f32>, depth: usize, columns: usize, column: impl Fn(usize) -> &'a [f32]) {
     to.clear();
     to.resize(columns.next_multiple_of(COLUMNS) * depth, 0.0);
     for (block, panel) in to.chunks_exact_mut(COLUMNS * depth).enumerate() {
-        let width = COLUMNS.min(columns - block * COLUMNS);
-        for (at, line) in panel.chunks_exact_mut(COLUMNS).enumerate() {
-            for (column, slot) in line[..width].iter_mut().enumerate() {
-                *slot = value(at, block * COLUMNS + column);
+        for offset in 0..COLUMNS.min(columns - block * COLUMNS) {
+            let column = column(block * COLUMNS + offset);
+            for (slots, value) in panel.chunks_exact_mut(COLUMNS).zip(column) {
+                slots[offset] = *value;
             }
         }
     }
@@ -241,7 +289,7 @@ fn product(rows: &[f32], columns: &[f32], depth: usize, padded: usize, to: &mut 
     for (block, left) in rows.chunks_exact(ROWS * depth).enumerate() {
         for (panel, right) in columns.chunks_exact(COLUMNS * depth).enumerate() {
             let mut sums = [[0.0_f32; COLUMNS]; ROWS];
-            for (left, right) in left.chunks_exact(ROWS).zip(right.chunks_exact(COLUMNS)) {
+            for (left, right) in left.as_chunks::<ROWS>().0.iter().zip(right.as_chunks::<COLUMNS>().0) {
                 for row in 0..ROWS {
                     for column in 0..COLUMNS {
                         sums[row][column] = left[row].mul_add(right[column], sums[row][column]);
@@ -256,9 +304,13 @@ fn product(rows: &[f32], columns: &[f32], depth: usize, padded: usize, to: &mut 
 }
 
 #[inline(always)]
-fn softmax(row: &mut [f32]) {
-    let largest = row.iter().copied().fold(f32::MIN, f32::max);
-    row.iter_mut().for_each(|value| *value = exp(*value - largest));
+fn softmax(row: &mut [f32], scale: f32) {
+    let mut lanes = [f32::MIN; COLUMNS];
+    for chunk in row.chunks(COLUMNS) {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane = lane.max(*value));
+    }
+    let largest = lanes.into_iter().fold(f32::MIN, f32::max);
+    row.iter_mut().for_each(|value| *value = exp((*value - largest) * scale));
     let factor = 1.0 / sum(row, |value| value);
     row.iter_mut().for_each(|value| *value *= factor);
 }
@@ -285,9 +337,17 @@ mod tests {
     fn small_products_are_products() {
         let (rows, depth, columns) = (7, 5, 19);
         let value = |row: usize, at: usize| ((row * 31 + at * 17) % 13) as f32 - 6.0;
-        let (mut left, mut right) = (vec![], vec![]);
-        pack_rows(&mut left, rows, depth, value);
-        pack_columns(&mut right, depth, columns, value);
+        let matrix = |rows: usize, columns: usize, value: &dyn Fn(usize, usize) -> f32| -> Vec<f32> {
+            (0..rows).flat_map(|row| (0..columns).map(move |column| value(row, column))).collect()
+        };
+        let a = matrix(rows, depth, &value);
+        let b = matrix(depth, columns, &value);
+        let turned = matrix(columns, depth, &|column, at| value(at, column));
+        let (mut left, mut right, mut other) = (vec![], vec![], vec![]);
+        pack_rows(&mut left, rows, depth, |row| &a[row * depth..][..depth]);
+        pack_columns(&mut right, depth, columns, |at| &b[at * columns..][..columns]);
+        pack_transposed(&mut other, depth, columns, |column| &turned[column * depth..][..depth]);
+        assert_eq!(right, other);
         let padded = columns.next_multiple_of(COLUMNS);
         let mut found = vec![0.0; rows.next_multiple_of(ROWS) * padded];
         product(&left, &right, depth, padded, &mut found);

@@ -5,7 +5,7 @@
 //! nothing else.
 
 use super::config::Config;
-use super::kernel::{After, Attention, Dense, Norm, Shape};
+use super::kernel::{After, Attend, Attention, Dense, Norm, Shape};
 use super::tensors::Checkpoint;
 use crate::Error;
 use pulp::Arch;
@@ -101,7 +101,7 @@ impl Model {
         self.norm.apply(arch, &mut state, &addition);
 
         let (mut queries, mut pairs, mut context, mut wide) = (vec![], vec![], vec![], vec![]);
-        let mut attention = Attention::default();
+        let mut space = Attention::default();
         for (index, layer) in self.layers.iter().enumerate() {
             let last = index + 1 == self.layers.len();
             layer.pairs.apply(arch, &state, &mut pairs, After::Nothing);
@@ -113,15 +113,13 @@ impl Model {
             let (mut from, mut row) = (0, 0);
             for text in texts {
                 let asking = if last { 1 } else { text.len() };
-                let shape = Shape { width, heads: self.heads, tokens: text.len(), asking };
-                let pairs = &pairs[from * 2 * width..];
-                attention.apply(
-                    arch,
-                    shape,
-                    (&queries[row * width..], width),
-                    (pairs, &pairs[width..], 2 * width),
-                    &mut context[row * width..][..asking * width],
-                );
+                arch.dispatch(Attend {
+                    space: &mut space,
+                    shape: Shape { width, heads: self.heads, tokens: text.len(), asking },
+                    queries: &queries[row * width..],
+                    pairs: &pairs[from * 2 * width..],
+                    context: &mut context[row * width..][..asking * width],
+                });
                 from += text.len();
                 row += asking;
             }
