@@ -1,5 +1,6 @@
 //! Fetching a model by name, against a server in this file that behaves like the hub, or worse.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![cfg(feature = "hub")]
 
 use headwater_posts::score::roberta::{Roberta, hub};

@@ -2,6 +2,8 @@
 //!
 //! `fixtures/roberta-tiny` was written by `reference/make_roberta_fixture.py`.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use headwater_posts::Scorer;
 use headwater_posts::score::roberta::Roberta;
 use serde_json::Value;
