@@ -1,9 +1,11 @@
 //! `headwater beliefs`: posts in, what users believe day by day out.
 
 use crate::failure::Failure;
+use crate::scorer::{ScorerName, ScorerOptions, scorer};
 use crate::screen::{Format, Screen, count, csv, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
 use headwater_files::{BeliefsRows, Draft};
+use headwater_posts::Error;
 use headwater_posts::bin::{self, Bin, Calendar, Hypotheses};
 use headwater_posts::door::Door;
 use headwater_posts::post::{Batch, Mapping, Posts};
@@ -11,7 +13,6 @@ use headwater_posts::quality::{MaxBad, Quality};
 use headwater_posts::read::{Bad, Preset};
 use headwater_posts::score::column::Wanted;
 use headwater_posts::select::{Moment, Selection, Topic, read_users, window};
-use headwater_posts::{Error, Scorer};
 use jiff::tz::TimeZone;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -75,12 +76,8 @@ pub(crate) struct Beliefs {
     /// Only these users: a CSV with a column user, or one name per line
     #[arg(help_heading = SELECTION, long, value_name = "FILE")]
     users: Option<PathBuf>,
-    /// Where opinions come from
-    #[arg(help_heading = OPINION, long, value_enum, default_value = "builtin")]
-    scorer: ScorerName,
-    /// Folder of the model for --scorer roberta
-    #[arg(help_heading = OPINION, long, value_name = "DIR")]
-    model: Option<PathBuf>,
+    #[command(flatten)]
+    scorer: ScorerOptions,
     /// 2: positive and negative; 3: neutral is a state of its own
     #[arg(help_heading = OPINION, long, value_name = "2|3", default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
     hypotheses: u8,
@@ -136,27 +133,6 @@ enum Reposts {
     Drop,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ScorerName {
-    /// English, inside the program
-    Builtin,
-    /// A RoBERTa model from a folder
-    Roberta,
-    /// Your own columns: score, or negative,neutral,positive
-    Column,
-}
-
-/// The scorer of a name; `None` where posts bring their own scores. This is the one place where scorers are plugged in.
-fn scorer(name: ScorerName, _model: Option<&Path>) -> Result<Option<Box<dyn Scorer>>, Failure> {
-    match name {
-        ScorerName::Column => Ok(None),
-        ScorerName::Builtin | ScorerName::Roberta => Err(Failure::usage(
-            "this build has no scorer of texts",
-            "score the posts elsewhere and use --scorer column",
-        )),
-    }
-}
-
 fn parse_zone(name: &str) -> Result<TimeZone, String> {
     TimeZone::get(name).map_err(|_| "wanted an IANA name such as Europe/Berlin, America/New_York or UTC".to_owned())
 }
@@ -178,7 +154,7 @@ impl Beliefs {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
         self.check_paths()?;
         let selection = self.selection(screen)?;
-        let scorer = scorer(self.scorer, self.model.as_deref())?;
+        let scorer = scorer(&self.scorer, screen)?;
         let hypotheses = if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two };
         let calendar = Calendar::new(self.bin, self.timezone.clone());
         let english = !selection.languages.is_empty() && self.lang.is_empty();
@@ -214,13 +190,13 @@ impl Beliefs {
 
     fn selection(&self, screen: &Screen) -> Result<Selection, Failure> {
         let topics = self.topic.iter().map(|topic| Topic::parse(topic, &self.timezone)).collect::<Result<_, _>>()?;
-        let languages = match self.scorer {
+        let languages = match self.scorer.scorer {
             _ if !self.lang.is_empty() => self.lang.clone(),
             ScorerName::Builtin if !self.any_language => vec!["en".to_owned()],
             _ => Vec::new(),
         };
         let foreign = self.any_language || !languages.iter().all(|lang| lang.to_ascii_lowercase().starts_with("en"));
-        if self.scorer == ScorerName::Builtin && foreign {
+        if self.scorer.scorer == ScorerName::Builtin && foreign {
             screen.warn("the built-in scorer reads English; its opinion of other languages is noise");
         }
         Ok(Selection {
@@ -234,7 +210,7 @@ impl Beliefs {
 
     fn read(&self, door: &mut Door, mut rejects: Option<&mut Rejects>, screen: &Screen) -> Result<(), Failure> {
         let mut mapping = mapping(self.preset, &self.map)?;
-        if self.scorer == ScorerName::Column {
+        if self.scorer.scorer == ScorerName::Column {
             mapping = mapping.with_scores(if self.hypotheses == 3 { Wanted::Classes } else { Wanted::Either });
             if self.topic.is_empty() {
                 mapping = mapping.without_text();

@@ -83,6 +83,10 @@ impl From<Posts> for Failure {
             Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad lets more pass"),
             Posts::NothingLeft { cure, .. } => Some(cure),
             Posts::OneUser { .. } => Some("widen the topic, the dates or --users, or lower --min-posts"),
+            Posts::Model { .. } => {
+                Some("a model's folder holds config.json, model.safetensors and tokenizer.json, as published")
+            }
+            Posts::Hub { .. } => Some("without the hub, give --model a folder"),
             _ => None,
         };
         Failure::Data { message: error.to_string(), hint: hint.map(str::to_owned) }

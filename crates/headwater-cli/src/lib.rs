@@ -13,6 +13,8 @@ mod learn;
 mod network;
 mod rank;
 mod reproduce;
+mod score;
+mod scorer;
 mod screen;
 mod simulate;
 
@@ -52,6 +54,7 @@ enum Command {
     Explain(explain::Explain),
     Compare(compare::Compare),
     Reproduce(reproduce::Reproduce),
+    Score(score::Score),
     /// Prints a completion script for a shell
     #[command(
         after_help = "Example: headwater completions bash > ~/.local/share/bash-completion/completions/headwater"
@@ -84,6 +87,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Explain(command) => command.run(&mut screen),
         Command::Compare(command) => command.run(&mut screen),
         Command::Reproduce(command) => command.run(&mut screen),
+        Command::Score(command) => command.run(&mut screen),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "headwater", &mut script);

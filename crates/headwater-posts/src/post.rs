@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::read::preset::text;
-use crate::read::{Bad, Columns, LONGEST_RECORD, Place, Preset, Record, Records, Row, WANTED_TIME, parse_time};
+use crate::read::{Bad, Columns, LONGEST_RECORD, Place, Preset, Record, Records, Row, WANTED_TIME, lookup, parse_time};
 use crate::score::column::{self, Given, Wanted};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -258,20 +258,6 @@ fn says_yes(text: &str) -> bool {
         text.trim().to_ascii_lowercase().as_str(),
         "" | "0" | "0.0" | "false" | "f" | "no" | "n" | "null" | "none" | "nan" | "[]"
     )
-}
-
-/// The value of a key, or of a dotted path of keys and positions.
-fn lookup<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    if let Some(found) = value.get(name) {
-        return Some(found);
-    }
-    if !name.contains('.') {
-        return None;
-    }
-    name.split('.').try_fold(value, |value, key| match value {
-        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-        _ => value.get(key),
-    })
 }
 
 impl Draft {

@@ -16,6 +16,8 @@ pub(crate) use time::WANTED as WANTED_TIME;
 pub use time::parse_time;
 
 use crate::Error;
+use serde_json::Value;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -43,7 +45,32 @@ pub enum Row {
     /// Cells of a table, one per column.
     Cells(Arc<Columns>, ::csv::StringRecord),
     /// The object of a line.
-    Json(serde_json::Value),
+    Json(Value),
+}
+
+impl Row {
+    /// The names of its columns, or of the keys of its object.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Row::Cells(columns, _) => columns.names.iter().map(String::as_str).collect(),
+            Row::Json(Value::Object(object)) => object.keys().map(String::as_str).collect(),
+            Row::Json(_) => Vec::new(),
+        }
+    }
+
+    /// A cell, or the value of a key or dotted path as text; `None` where it is absent or null.
+    pub fn get(&self, name: &str) -> Option<Cow<'_, str>> {
+        match self {
+            Row::Cells(columns, cells) => {
+                columns.position(name).and_then(|column| cells.get(column)).map(Cow::Borrowed)
+            }
+            Row::Json(object) => match lookup(object, name)? {
+                Value::Null => None,
+                Value::String(text) => Some(Cow::Borrowed(text)),
+                other => Some(Cow::Owned(other.to_string())),
+            },
+        }
+    }
 }
 
 /// The columns of a table.
@@ -58,6 +85,20 @@ impl Columns {
     pub fn position(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|column| column == name)
     }
+}
+
+/// The value of a key, or of a dotted path of keys and positions.
+pub(crate) fn lookup<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    if let Some(found) = value.get(name) {
+        return Some(found);
+    }
+    if !name.contains('.') {
+        return None;
+    }
+    name.split('.').try_fold(value, |value, key| match value {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => value.get(key),
+    })
 }
 
 /// Where a row stands.

@@ -1,6 +1,8 @@
 //! Scorers: a text in, how negative, neutral and positive it is out.
 
+pub mod builtin;
 pub mod column;
+pub mod roberta;
 
 use crate::Error;
 

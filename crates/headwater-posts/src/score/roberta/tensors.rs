@@ -1,0 +1,326 @@
+//! Weights on disk: `model.safetensors` or `pytorch_model.bin` in, one tensor at a time as f32 out.
+//!
+//! Tensors are read one by one, so that a checkpoint is never twice in memory. Both formats are read here rather than
+//! by crates: a safetensors header is a line of JSON, and a crate that unpickles would have to be trusted.
+
+use super::pickle;
+use crate::Error;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Element types that can become f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Element {
+    F64,
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Element {
+    fn size(self) -> usize {
+        match self {
+            Element::F64 => 8,
+            Element::F32 => 4,
+            Element::F16 | Element::Bf16 => 2,
+        }
+    }
+
+    fn decode(self, bytes: &[u8]) -> Vec<f32> {
+        let chunks = bytes.chunks_exact(self.size());
+        match self {
+            Element::F64 => chunks
+                .map(|bytes| {
+                    let mut eight = [0; 8];
+                    eight.copy_from_slice(bytes);
+                    f64::from_le_bytes(eight) as f32
+                })
+                .collect(),
+            Element::F32 => chunks.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
+            Element::F16 => chunks.map(|b| half(u16::from_le_bytes([b[0], b[1]]))).collect(),
+            Element::Bf16 => {
+                chunks.map(|b| f32::from_bits(u32::from(u16::from_le_bytes([b[0], b[1]])) << 16)).collect()
+            }
+        }
+    }
+}
+
+/// An IEEE half as f32; exact.
+fn half(bits: u16) -> f32 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let exponent = i32::from(bits >> 10 & 0x1f);
+    let fraction = f32::from(bits & 0x3ff);
+    match exponent {
+        0 => sign * fraction * 2.0_f32.powi(-24),
+        31 if fraction == 0.0 => sign * f32::INFINITY,
+        31 => f32::NAN,
+        _ => sign * (1.0 + fraction / 1024.0) * 2.0_f32.powi(exponent - 15),
+    }
+}
+
+/// Where a tensor is.
+#[derive(Debug, Clone)]
+struct Place {
+    shape: Vec<usize>,
+    element: Result<Element, String>,
+    /// Name of the storage in the archive; empty when the file itself holds the bytes.
+    storage: String,
+    /// First byte in the storage or file.
+    start: u64,
+}
+
+/// An open checkpoint.
+pub(super) struct Checkpoint {
+    path: PathBuf,
+    source: Source,
+    places: BTreeMap<String, Place>,
+}
+
+enum Source {
+    File(File),
+    Archive { archive: zip::ZipArchive<File>, prefix: String },
+}
+
+/// A header longer than this is no header.
+const LONGEST_HEADER: u64 = 100 << 20;
+
+impl Checkpoint {
+    /// Opens `model.safetensors`, else `pytorch_model.bin`.
+    pub(super) fn open(folder: &Path) -> Result<Checkpoint, Error> {
+        let safe = folder.join("model.safetensors");
+        let torch = folder.join("pytorch_model.bin");
+        if safe.is_file() {
+            return Self::safetensors(&safe);
+        }
+        if torch.is_file() {
+            return Self::torch(&torch);
+        }
+        let sharded = ["model.safetensors.index.json", "pytorch_model.bin.index.json"];
+        let problem = if sharded.iter().any(|name| folder.join(name).exists()) {
+            "its weights are in several files; save the model as one model.safetensors"
+        } else {
+            "has no weights: model.safetensors or pytorch_model.bin is needed"
+        };
+        Err(Error::model(folder, problem))
+    }
+
+    fn safetensors(path: &Path) -> Result<Checkpoint, Error> {
+        #[derive(Deserialize)]
+        struct Entry {
+            dtype: String,
+            shape: Vec<usize>,
+            data_offsets: (u64, u64),
+        }
+        let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
+        let mut file = File::open(path).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        let mut length = [0; 8];
+        file.read_exact(&mut length).map_err(|_| Error::model(path, "is too short to be a safetensors file"))?;
+        let length = u64::from_le_bytes(length);
+        if length > LONGEST_HEADER || length + 8 > size {
+            return Err(Error::model(path, "is not a safetensors file: its header is longer than the file"));
+        }
+        let mut header = vec![0; length as usize];
+        file.read_exact(&mut header).map_err(unreadable)?;
+        let entries: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&header)
+            .map_err(|error| Error::model(path, format!("is not a safetensors file: its header is wrong: {error}")))?;
+        let mut places = BTreeMap::new();
+        for (name, entry) in entries {
+            if name == "__metadata__" {
+                continue;
+            }
+            let entry: Entry = serde_json::from_value(entry)
+                .map_err(|error| Error::model(path, format!("its header is wrong at {name}: {error}")))?;
+            let element = match entry.dtype.as_str() {
+                "F64" => Ok(Element::F64),
+                "F32" => Ok(Element::F32),
+                "F16" => Ok(Element::F16),
+                "BF16" => Ok(Element::Bf16),
+                other => Err(other.to_owned()),
+            };
+            let start = length + 8 + entry.data_offsets.0;
+            places.insert(name, Place { shape: entry.shape, element, storage: String::new(), start });
+        }
+        Ok(Checkpoint { path: path.to_owned(), source: Source::File(file), places })
+    }
+
+    fn torch(path: &Path) -> Result<Checkpoint, Error> {
+        let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
+        let mut file = File::open(path).map_err(unreadable)?;
+        let mut start = [0; 4];
+        file.read_exact(&mut start).map_err(|_| Error::model(path, "is too short to be a checkpoint"))?;
+        file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        match start {
+            [b'P', b'K', ..] => Self::torch_archive(path, file),
+            [0x80, ..] => Self::torch_stream(path, file),
+            _ => Err(Error::model(
+                path,
+                "is not a torch checkpoint; if it is a pointer of a large-file store, fetch the file",
+            )),
+        }
+    }
+
+    /// Since torch 1.6: a zip archive with `data.pkl` and one file per storage.
+    fn torch_archive(path: &Path, file: File) -> Result<Checkpoint, Error> {
+        let wrong = |problem: String| Error::model(path, problem);
+        let mut archive =
+            zip::ZipArchive::new(file).map_err(|error| wrong(format!("is not a torch checkpoint: {error}")))?;
+        let pickled = archive.file_names().find(|name| name.ends_with("/data.pkl")).map(str::to_owned);
+        let pickled = pickled.ok_or_else(|| wrong("is not a torch checkpoint: no data.pkl inside".to_owned()))?;
+        let mut bytes = Vec::new();
+        archive
+            .by_name(&pickled)
+            .map_err(|error| wrong(format!("cannot be read: {error}")))?
+            .take(LONGEST_HEADER)
+            .read_to_end(&mut bytes)
+            .map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let (pieces, _) = pickle::state_dict(&bytes).map_err(wrong)?;
+        let prefix = pickled.trim_end_matches("data.pkl").to_owned() + "data/";
+        let places = pieces.into_iter().map(|(name, piece)| place(name, piece, 0)).collect();
+        Ok(Checkpoint { path: path.to_owned(), source: Source::Archive { archive, prefix }, places })
+    }
+
+    /// Before torch 1.6: four pickles, a pickled list of storages, then each storage with its length.
+    fn torch_stream(path: &Path, mut file: File) -> Result<Checkpoint, Error> {
+        let wrong = |problem: String| Error::model(path, problem);
+        let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
+        // The pickles come first and are small against this.
+        let mut head = Vec::new();
+        (&mut file).take(4 << 20).read_to_end(&mut head).map_err(unreadable)?;
+        let mut at = 0;
+        for _ in 0..3 {
+            at += pickle::skip(&head[at..]).map_err(wrong)?;
+        }
+        let (pieces, taken) = pickle::state_dict(&head[at..]).map_err(wrong)?;
+        at += taken;
+        let (keys, taken) = pickle::texts(&head[at..]).map_err(wrong)?;
+        at += taken;
+        let mut starts = BTreeMap::new();
+        let mut next = at as u64;
+        for key in keys {
+            let kind = pieces.iter().find(|(_, piece)| piece.storage == key).map(|(_, piece)| piece.kind.as_str());
+            let size = match kind {
+                Some("DoubleStorage" | "LongStorage") => 8,
+                Some("FloatStorage" | "IntStorage") => 4,
+                Some("HalfStorage" | "BFloat16Storage" | "ShortStorage") => 2,
+                Some("ByteStorage" | "BoolStorage" | "CharStorage") => 1,
+                _ => return Err(wrong(format!("has a storage {key:?} of unknown type"))),
+            };
+            let mut count = [0; 8];
+            file.seek(SeekFrom::Start(next)).map_err(unreadable)?;
+            file.read_exact(&mut count).map_err(|_| wrong("ends too early".to_owned()))?;
+            starts.insert(key, next + 8);
+            next = u64::from_le_bytes(count)
+                .checked_mul(size)
+                .and_then(|bytes| bytes.checked_add(next + 8))
+                .ok_or_else(|| wrong("has a storage of impossible size".to_owned()))?;
+        }
+        let places = pieces
+            .into_iter()
+            .map(|(name, piece)| {
+                let start = starts.get(&piece.storage).copied().unwrap_or(u64::MAX);
+                let (name, mut place) = place(name, piece, start);
+                place.storage.clear();
+                (name, place)
+            })
+            .collect();
+        Ok(Checkpoint { path: path.to_owned(), source: Source::File(file), places })
+    }
+
+    /// What is wrong with the tensors that the model needs: all at once, so that one look suffices.
+    pub(super) fn check(&self, wanted: &[(String, Vec<usize>)]) -> Result<(), Error> {
+        let mut problems = Vec::new();
+        for (name, shape) in wanted {
+            match self.places.get(name) {
+                None => problems.push(format!("{name} is missing")),
+                Some(place) if place.shape != *shape => {
+                    problems.push(format!("{name} has shape {:?}, config.json says {shape:?}", place.shape));
+                }
+                Some(Place { element: Err(kind), .. }) => {
+                    problems.push(format!("{name} has elements of type {kind}; floating point is needed"));
+                }
+                Some(_) => {}
+            }
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        const SHOWN: usize = 4;
+        let more = problems.len().saturating_sub(SHOWN);
+        problems.truncate(SHOWN);
+        let mut text = problems.join("; ");
+        if more > 0 {
+            text += &format!("; and {more} more");
+        }
+        Err(Error::model(&self.path, text))
+    }
+
+    /// One tensor, row by row.
+    pub(super) fn tensor(&mut self, name: &str) -> Result<Vec<f32>, Error> {
+        let path = self.path.clone();
+        let wrong = |problem: String| Error::model(&path, problem);
+        let place = self.places.get(name).ok_or_else(|| wrong(format!("{name} is missing")))?;
+        let element = place.element.clone().map_err(|kind| wrong(format!("{name} has elements of type {kind}")))?;
+        let count = place.shape.iter().product::<usize>();
+        let mut bytes = vec![0; count * element.size()];
+        let filled = match &mut self.source {
+            Source::File(file) => file
+                .seek(SeekFrom::Start(place.start))
+                .and_then(|_| file.read_exact(&mut bytes))
+                .map_err(|e| e.to_string()),
+            Source::Archive { archive, prefix } => archive
+                .by_name(&format!("{prefix}{}", place.storage))
+                .map_err(|error| error.to_string())
+                .and_then(|mut entry| {
+                    std::io::copy(&mut (&mut entry).take(place.start), &mut std::io::sink())
+                        .and_then(|_| entry.read_exact(&mut bytes))
+                        .map_err(|error| error.to_string())
+                }),
+        };
+        filled.map_err(|error| wrong(format!("{name} cannot be read: {error}; the file may be cut short")))?;
+        let values = element.decode(&bytes);
+        if values.iter().any(|value| !value.is_finite()) {
+            return Err(wrong(format!("{name} holds numbers that are not finite")));
+        }
+        Ok(values)
+    }
+}
+
+fn place(name: String, piece: pickle::Piece, start: u64) -> (String, Place) {
+    let mut element = match piece.kind.as_str() {
+        "DoubleStorage" => Ok(Element::F64),
+        "FloatStorage" => Ok(Element::F32),
+        "HalfStorage" => Ok(Element::F16),
+        "BFloat16Storage" => Ok(Element::Bf16),
+        other => Err(other.to_owned()),
+    };
+    let mut expected = 1;
+    let contiguous = piece.shape.iter().zip(&piece.strides).rev().all(|(size, stride)| {
+        let right = *size == 1 || *stride == expected;
+        expected = expected.saturating_mul(*size);
+        right
+    });
+    if !contiguous {
+        element = Err("a transposed view".to_owned());
+    }
+    let size = element.as_ref().map_or(0, |element| element.size());
+    let start = start.saturating_add((piece.offset as u64).saturating_mul(size as u64));
+    (name, Place { shape: piece.shape, element, storage: piece.storage, start })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_precision_is_exact() {
+        let shown = [0x0000, 0x3c00, 0xc000, 0x7bff, 0x0001, 0x3555].map(half);
+        assert_eq!(shown, [0.0, 1.0, -2.0, 65504.0, 5.960_464_5e-8, 0.333_251_95]);
+        assert!(half(0x7c00).is_infinite() && half(0x7c01).is_nan());
+        assert_eq!(Element::Bf16.decode(&[0x80, 0x3f]), [1.0]);
+        assert_eq!(Element::F64.decode(&1.5_f64.to_le_bytes()), [1.5]);
+    }
+}
