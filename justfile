@@ -30,6 +30,14 @@ bench-numpy:
 bench-statsmodels:
     scripts/bench-statsmodels
 
+# The scorers against VADER, torch and onnxruntime.
+bench-scorers:
+    scripts/bench-scorers
+
+# Train the built-in scorer and print its figures.
+train-builtin:
+    cargo run --release -p headwater-posts --example train_builtin
+
 # Write the golden files anew.
 golden:
     python3 reference/make_golden.py crates/headwater/tests/golden

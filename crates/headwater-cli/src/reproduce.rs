@@ -11,6 +11,7 @@ mod influences;
 mod jobs;
 mod matrices;
 mod page;
+mod sentiment_table;
 mod stage;
 mod theory;
 mod truth_rate;
@@ -50,6 +51,9 @@ pub(crate) struct Reproduce {
     /// Where to write the page, with its figures in a folder beside it [default: DIR/replication.md]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
+    /// Folder of the paper's RoBERTa model, for sentiment-table
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
     /// Seed of the first repetition
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -58,7 +62,7 @@ pub(crate) struct Reproduce {
     format: Format,
 }
 
-const EXPLAINED: &str = "matrices: true and learned weights. graph-error: error of the weights against steps. evidence-error: the same for the\nevidence. influences: true and learned shares. truth-rate: how often an agent names the truth. topology-drift, state-drift:\nwhat a change does. twitter: the three networks of the paper. theory: the theorems' rates, measured.\n\nA run that was interrupted goes on where it stopped.\n\nExample: headwater reproduce --out paper --quick";
+const EXPLAINED: &str = "matrices: true and learned weights. graph-error: error of the weights against steps. evidence-error: the same for the\nevidence. influences: true and learned shares. truth-rate: how often an agent names the truth. topology-drift, state-drift:\nwhat a change does. twitter: the three networks of the paper. sentiment-table: its sample posts. theory: the theorems' rates,\nmeasured.\n\nA run that was interrupted goes on where it stopped.\n\nExample: headwater reproduce --out paper --quick";
 
 /// One of the paper's figures, or several that belong together.
 #[derive(Clone, Copy)]
@@ -68,15 +72,17 @@ struct Experiment {
     run: fn(&Run<'_>) -> Result<Outcome, Failure>,
     /// Whether there is nothing to show without the authors' Twitter files.
     needs_twitter: bool,
+    /// Whether --model changes what it shows.
+    takes_a_model: bool,
 }
 
 impl Experiment {
     const fn new(name: &'static str, title: &'static str, run: fn(&Run<'_>) -> Result<Outcome, Failure>) -> Self {
-        Experiment { name, title, run, needs_twitter: false }
+        Experiment { name, title, run, needs_twitter: false, takes_a_model: false }
     }
 }
 
-const EXPERIMENTS: [Experiment; 9] = [
+const EXPERIMENTS: [Experiment; 10] = [
     Experiment::new("matrices", "Combination matrices", matrices::run),
     Experiment::new("graph-error", "Learning the weights", graph_error::run),
     Experiment::new("evidence-error", "Learning the evidence", evidence_error::run),
@@ -85,6 +91,10 @@ const EXPERIMENTS: [Experiment; 9] = [
     Experiment::new("topology-drift", "A topology that changes", drift::topology),
     Experiment::new("state-drift", "A state that changes", drift::state),
     Experiment { needs_twitter: true, ..Experiment::new("twitter", "The Twitter networks", twitter::run) },
+    Experiment {
+        takes_a_model: true,
+        ..Experiment::new("sentiment-table", "Sentiment of sample posts", sentiment_table::run)
+    },
     Experiment::new("theory", "The theorems", theory::run),
 ];
 
@@ -96,6 +106,8 @@ pub(crate) struct Run<'a> {
     quick: bool,
     seed: u64,
     authors: &'a Authors,
+    /// Folder of a RoBERTa model.
+    model: Option<PathBuf>,
     jobs: Jobs<'a>,
 }
 
@@ -229,14 +241,18 @@ impl Reproduce {
         self.print(&headlines, screen)
     }
 
-    fn settings(&self, authors: &Authors) -> Value {
-        json!({
+    fn settings(&self, experiment: &Experiment, authors: &Authors) -> Value {
+        let mut settings = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "revision": REVISION,
             "quick": self.quick,
             "seed": self.seed,
             "authors": { "simulations": authors.has_simulations(), "twitter": authors.has_twitter() },
-        })
+        });
+        if let (true, Some(model)) = (experiment.takes_a_model, &self.model) {
+            settings["model"] = json!(model);
+        }
+        settings
     }
 
     /// What an earlier run has left of an experiment.
@@ -254,7 +270,7 @@ impl Reproduce {
             ));
             return Ok(());
         }
-        let settings = self.settings(authors);
+        let settings = self.settings(experiment, authors);
         if !self.again && self.finished(experiment).is_some_and(|found| found.settings == settings) {
             screen.remark(&format!("{}: finished earlier", experiment.name));
             return Ok(());
@@ -267,7 +283,7 @@ impl Reproduce {
             remove(&parts)?;
         }
         let jobs = Jobs { screen, name: experiment.name, folder: parts.clone(), settings: settings.clone() };
-        let run = Run { quick: self.quick, seed: self.seed, authors, jobs };
+        let run = Run { quick: self.quick, seed: self.seed, authors, model: self.model.clone(), jobs };
         let found = (experiment.run)(&run)?;
         let mut figures = Vec::new();
         for plate in found.plates {

@@ -1,0 +1,70 @@
+//! The table of sample posts: the paper's probabilities beside those of our scorers.
+
+use super::{Claim, NONE, Outcome, Plate, Run, Standing};
+use crate::failure::Failure;
+use crate::screen::number;
+use headwater_posts::Scorer;
+use headwater_posts::score::builtin::Builtin;
+use headwater_posts::score::roberta::Roberta;
+use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
+use serde_json::json;
+
+/// Sample posts of the paper and the probability of positive sentiment it prints for each.
+const SAMPLES: [(&str, f64); 3] = [
+    ("#Bitcoin for the win", 0.99),
+    ("Unless otherwise stated, I am adding Bitcoin every week", 0.82),
+    ("Bitcoin falls from $66K highs, Tesla down 3% after Elon Musk warns he could sell more #Bitcoin", 0.02),
+];
+
+/// Probabilities this close agree.
+const CLOSE: f64 = 0.1;
+
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+    let texts = SAMPLES.map(|(text, _)| text);
+    let score = |scorer: &dyn Scorer| -> Result<Vec<f64>, Failure> {
+        Ok(scorer.score(&texts)?.into_iter().map(|sentiment| sentiment.score()).collect())
+    };
+    let builtin = score(&Builtin::new())?;
+    let roberta = run.model.as_deref().map(|folder| score(&Roberta::open(folder)?)).transpose()?;
+    let points = |values: &[f64]| values.iter().enumerate().map(|(x, y)| Point::new(x as f64, *y)).collect();
+    let mut series = vec![
+        Series::new("the paper", Shape::Bars, points(&SAMPLES.map(|(_, probability)| probability))),
+        Series::new("builtin", Shape::Bars, points(&builtin)),
+    ];
+    series.extend(roberta.as_ref().map(|values| Series::new("roberta", Shape::Bars, points(values))));
+    let chart = Chart {
+        title: "positive / (negative + positive)".into(),
+        x: Axis::named("sample post", (1..=SAMPLES.len()).map(|number| number.to_string()).collect()),
+        y: Axis::linear("probability").between(0.0, 1.05),
+        series,
+    };
+    let figure =
+        Figure { title: "Sentiment of the paper's sample posts".into(), panels: vec![Panel::Chart(chart)], columns: 1 };
+    let claim = |(index, (text, paper)): (usize, &(&str, f64))| {
+        let met = roberta.as_ref().map(|values| values[index]);
+        let side = |value: f64| (value > 0.5) == (*paper > 0.5);
+        let standing = match met {
+            Some(met) => Standing::when((met - paper).abs() <= CLOSE),
+            None if side(builtin[index]) => Standing::InPart,
+            None => Standing::NotReproduced,
+        };
+        Claim {
+            formula: met.map_or(NONE.to_owned(), |met| format!("roberta: {}", number(met))),
+            ours: format!("builtin: {}", number(builtin[index])),
+            why: match met {
+                Some(_) => "the model given with --model".to_owned(),
+                None => "without the paper's model (--model DIR) only the side of one half can be compared".to_owned(),
+            },
+            ..Claim::new(&format!("p = {paper} for “{text}” (Table 1)"), standing)
+        }
+    };
+    let numbers = json!({
+        "samples": texts,
+        "paper": SAMPLES.map(|(_, probability)| probability),
+        "builtin": builtin,
+        "roberta": roberta,
+    });
+    let caption = "The paper's sample posts, in its order: its probabilities beside those of our scorers.".to_owned();
+    let claims = SAMPLES.iter().enumerate().map(claim).collect();
+    Ok(Outcome { plates: vec![Plate { stem: "sentiment-table".into(), caption, figure }], numbers, claims })
+}
