@@ -1,6 +1,7 @@
 //! `headwater beliefs`: posts in, what users believe day by day out.
 
 use crate::failure::Failure;
+use crate::output::draft_json;
 use crate::scorer::{ScorerName, ScorerOptions, scorer};
 use crate::screen::{Format, Screen, count, csv, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
@@ -172,7 +173,7 @@ impl Beliefs {
         let (beliefs, mut quality) = read?;
         self.warn(&quality, english, screen);
         let table = self.write(&beliefs, &mut quality, screen)?;
-        let summary = self.summary.as_deref().map(|path| write_json(path, &quality)).transpose()?;
+        let summary = self.summary.as_deref().map(|path| draft_json(path, &quality)).transpose()?;
         table.commit()?;
         summary.map(Draft::commit).transpose()?;
         self.print(&quality, screen)
@@ -409,13 +410,4 @@ impl Rejects {
         let failed = |source| Error::Io { path, doing: "cannot write", source };
         Ok(self.draft.write_all(text.as_bytes()).map_err(failed)?)
     }
-}
-
-/// A value as an indented JSON file.
-pub(crate) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<Draft, Failure> {
-    let mut draft = Draft::create(path)?;
-    let written = serde_json::to_writer_pretty(&mut draft, value).map_err(std::io::Error::from);
-    let written = written.and_then(|()| draft.write_all(b"\n"));
-    written.map_err(|source| Error::Io { path: path.to_owned(), doing: "cannot write", source })?;
-    Ok(draft)
 }

@@ -11,6 +11,7 @@ mod failure;
 mod interrupt;
 mod learn;
 mod network;
+mod output;
 mod rank;
 mod reproduce;
 mod score;

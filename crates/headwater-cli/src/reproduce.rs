@@ -18,12 +18,13 @@ mod truth_rate;
 mod twitter;
 
 use crate::failure::Failure;
+use crate::output::{create, write, write_json};
 use crate::screen::{Format, Screen, csv, table};
 use authors::Authors;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use headwater_report::{Drawn, Figure};
-use jobs::{Jobs, create, write, write_json};
+use jobs::Jobs;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

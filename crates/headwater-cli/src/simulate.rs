@@ -1,6 +1,7 @@
 //! `headwater simulate`: a world with a known answer, and what its agents say.
 
 use crate::failure::Failure;
+use crate::output::create;
 use crate::screen::{Screen, count};
 use clap::{Args, ValueEnum};
 use headwater::Roster;
@@ -220,8 +221,7 @@ pub(crate) fn write_world(
     log_ratios: bool,
     screen: &Screen,
 ) -> Result<PathBuf, Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::data(format!("{}: cannot create the folder: {error}", folder.display())))?;
+    create(folder)?;
     let steps = world.params().steps;
     let path = folder.join(format!("beliefs.{}", format.extension()));
     let mut writer = BeliefsWriter::create(&path, format, world.roster(), steps, log_ratios)?;

@@ -637,7 +637,19 @@ fn wrong_usage_exits_with_two() {
 fn help_version_and_completions() {
     let place = Place::new();
     assert_eq!(place.done("--version"), format!("headwater {} (headwater-model/1)\n", env!("CARGO_PKG_VERSION")));
-    for command in ["demo", "simulate", "learn", "rank", "explain", "compare", "completions"] {
+    for command in [
+        "demo",
+        "simulate",
+        "score",
+        "beliefs",
+        "network",
+        "learn",
+        "rank",
+        "explain",
+        "compare",
+        "reproduce",
+        "completions",
+    ] {
         let help = place.done(&format!("{command} --help"));
         assert!(help.contains("Example: headwater"), "{command}");
         assert!(help.contains("--threads") && help.contains("--quiet"), "{command}");

@@ -116,7 +116,7 @@ fn unreadable_rows_are_named_and_left_out() {
     let (code, _, errors) = run(folder.path(), &["posts.csv", "--out", "o.csv"]);
     assert_eq!(code, 0, "{errors}");
     assert!(
-        errors.contains("1 unreadable row left out; the first: posts.csv, line 3: 3 fields, the header has 2"),
+        errors.contains("1 unreadable row left out; the first: posts.csv, line 3: has 3 cells where the header has 2"),
         "{errors}"
     );
     assert_eq!(table(&folder.path().join("o.csv")).len(), 3);

@@ -2,13 +2,12 @@
 //! where it stopped.
 
 use crate::failure::Failure;
+use crate::output::{create, write_json};
 use crate::screen::Screen;
-use headwater_files::Draft;
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -65,24 +64,4 @@ impl Jobs<'_> {
         let kept: Kept<T> = serde_json::from_str(&text).ok()?;
         (kept.settings == self.settings).then_some(kept.result)
     }
-}
-
-/// Makes a folder and those above it.
-pub(crate) fn create(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::data(format!("{}: cannot make the folder: {error}", folder.display())))
-}
-
-/// Writes a file whole or not at all.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let mut draft = Draft::create(path)?;
-    draft.write_all(bytes).map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
-    Ok(draft.commit()?)
-}
-
-/// Writes a value as indented JSON, whole or not at all.
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
-    write(path, (text + "\n").as_bytes())
 }

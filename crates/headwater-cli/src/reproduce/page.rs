@@ -1,8 +1,8 @@
 //! The page: claim by claim, what the paper says and what was found, with the figures.
 
-use super::jobs::{create, write};
 use super::{Experiment, Headline};
 use crate::failure::Failure;
+use crate::output::{create, write};
 use std::fmt::Write;
 use std::path::Path;
 

@@ -1,0 +1,39 @@
+//! Folders and small files that commands write; files appear whole or not at all.
+
+use crate::failure::Failure;
+use headwater_files::Draft;
+use serde::Serialize;
+use std::io::Write;
+use std::path::Path;
+
+/// Makes a folder and those above it.
+pub(crate) fn create(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::data(format!("{}: cannot create the folder: {error}", folder.display())))
+}
+
+/// A file of these bytes, ready to be committed.
+fn draft(path: &Path, bytes: &[u8]) -> Result<Draft, Failure> {
+    let mut draft = Draft::create(path)?;
+    // Flushed, so that a full disk shows here and not when other files have their names already.
+    let written = draft.write_all(bytes).and_then(|()| draft.flush());
+    written.map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
+    Ok(draft)
+}
+
+/// Writes a file.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    Ok(draft(path, bytes)?.commit()?)
+}
+
+/// A value as indented JSON, ready to be committed.
+pub(crate) fn draft_json(path: &Path, value: &impl Serialize) -> Result<Draft, Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
+    draft(path, (text + "\n").as_bytes())
+}
+
+/// Writes a value as indented JSON.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
+    Ok(draft_json(path, value)?.commit()?)
+}
