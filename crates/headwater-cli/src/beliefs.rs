@@ -1,7 +1,7 @@
 //! `headwater beliefs`: posts in, what users believe day by day out.
 
 use crate::failure::Failure;
-use crate::output::draft_json;
+use crate::output::{check, draft_json};
 use crate::scorer::{ScorerName, ScorerOptions, scorer};
 use crate::screen::{Format, Screen, count, csv, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
@@ -181,12 +181,12 @@ impl Beliefs {
 
     fn check_paths(&self) -> Result<(), Failure> {
         let extension = self.out.extension().and_then(|extension| extension.to_str());
-        if let Some(extension @ ("npy" | "npz" | "json" | "jsonl" | "gz" | "zst")) = extension {
+        if let Some(extension @ ("npy" | "npz" | "json" | "jsonl" | "gz" | "zst" | "xlsx")) = extension {
             let message = format!("beliefs are not written as .{extension}");
             return Err(Failure::usage(message, "let --out end in .csv or .parquet"));
         }
         let outputs = [Some(&self.out), self.rejects.as_ref(), self.summary.as_ref()];
-        outputs.into_iter().flatten().try_for_each(|path| Ok(Draft::check(path)?))
+        check(self.posts.iter().chain(&self.users), outputs.into_iter().flatten())
     }
 
     fn selection(&self, screen: &Screen) -> Result<Selection, Failure> {

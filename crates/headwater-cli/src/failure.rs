@@ -1,5 +1,6 @@
 //! How a command ends badly: the message, the cure where we know it, the exit code.
 
+use crate::screen::say;
 use headwater::Error as Core;
 use headwater_files::Error as Files;
 use headwater_posts::Error as Posts;
@@ -33,7 +34,6 @@ impl Failure {
         move |error| Failure::Data { message: format!("{}: {error}", path.display()), hint: hint(&error) }
     }
 
-    #[expect(clippy::print_stderr, reason = "this is where errors are printed")]
     pub(crate) fn report(self) -> i32 {
         let (message, hint, code) = match self {
             Failure::Data { message, hint } => (message, hint, 1),
@@ -41,9 +41,9 @@ impl Failure {
             Failure::Interrupted { remark } => ("interrupted".to_owned(), remark, 130),
             Failure::ClosedPipe => return 0,
         };
-        eprintln!("error: {message}");
+        say(&format!("error: {message}"));
         if let Some(hint) = hint {
-            eprintln!("hint: {hint}");
+            say(&format!("hint: {hint}"));
         }
         code
     }

@@ -3,6 +3,7 @@
 mod paper;
 
 use crate::failure::Failure;
+use crate::output::check;
 use crate::rank::judged;
 use crate::screen::{Format, Screen, count, csv, number, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
@@ -14,10 +15,10 @@ use headwater::learn::whitened::{self, Whitened};
 use headwater::model::{Change, Status};
 use headwater::panel::Times;
 use headwater::{Model, Panel, influence};
-use headwater_files::{Draft, Grain, read_beliefs, read_edges, show_time, write_model};
+use headwater_files::{Grain, read_beliefs, read_edges, show_time, write_model};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Up to this many agents the ranking is shown along with the model.
 const RANKED_AGENTS: usize = 1000;
@@ -441,20 +442,7 @@ impl Learn {
             self.initial.as_ref(),
             self.truth.as_ref(),
         ];
-        let same =
-            |a: &Path, b: &Path| a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
-        let outputs: Vec<&PathBuf> = outputs.into_iter().flatten().collect();
-        for (position, output) in outputs.iter().enumerate() {
-            let others = inputs.iter().copied().flatten().chain(outputs[..position].iter().copied());
-            if let Some(other) = others.into_iter().find(|other| same(other, output)) {
-                return Err(Failure::usage(
-                    format!("{} is given twice, and would be overwritten", other.display()),
-                    "write to another file",
-                ));
-            }
-            Draft::check(output)?;
-        }
-        Ok(())
+        check(inputs.into_iter().flatten(), outputs.into_iter().flatten())
     }
 
     fn number_for_adaptation(&self) -> Option<f64> {

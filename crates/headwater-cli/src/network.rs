@@ -2,6 +2,7 @@
 
 use crate::beliefs::{PresetName, each_batch, mapping};
 use crate::failure::Failure;
+use crate::output::check;
 use crate::screen::{Format, Screen, count, csv, table};
 use clap::Args;
 use headwater_files::Draft;
@@ -80,7 +81,8 @@ struct LeftOut {
 
 impl Network {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
-        [Some(&self.out), self.left_out.as_ref()].into_iter().flatten().try_for_each(|path| Draft::check(path))?;
+        let inputs = [&self.edges].into_iter().chain(&self.posts).chain(&self.users);
+        check(inputs, [Some(&self.out), self.left_out.as_ref()].into_iter().flatten())?;
         let facts = self.facts(screen)?;
         let alive = screen.alive("reading edges");
         let follows = Follows::read(&self.edges, |_| ())?;

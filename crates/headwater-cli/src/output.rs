@@ -4,7 +4,30 @@ use crate::failure::Failure;
 use headwater_files::Draft;
 use serde::Serialize;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Whether these files can be written; and none of them is named twice or read as well.
+pub(crate) fn check<'a>(
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+    outputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), Failure> {
+    let same = |a: &Path, b: &Path| a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+    let mut taken: Vec<&PathBuf> = inputs.into_iter().collect();
+    for output in outputs {
+        if output.as_os_str() == "-" {
+            return Err(Failure::usage("\"-\" is no file to write to", "name a file"));
+        }
+        if let Some(other) = taken.iter().find(|other| same(other, output)) {
+            return Err(Failure::usage(
+                format!("{} is given twice, and would be overwritten", other.display()),
+                "write to another file",
+            ));
+        }
+        Draft::check(output)?;
+        taken.push(output);
+    }
+    Ok(())
+}
 
 /// Makes a folder and those above it.
 pub(crate) fn create(folder: &Path) -> Result<(), Failure> {

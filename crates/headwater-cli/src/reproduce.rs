@@ -280,6 +280,7 @@ impl Reproduce {
         let started = Instant::now();
         let folder = self.out.join(experiment.name);
         let parts = folder.join("parts");
+        create(&folder)?;
         if self.again {
             remove(&parts)?;
         }

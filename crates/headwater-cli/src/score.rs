@@ -1,12 +1,14 @@
 //! `headwater score`: posts in, the same posts with how negative, neutral and positive they are out.
 
 use crate::failure::Failure;
+use crate::output::check;
 use crate::scorer::{ScorerName, ScorerOptions, scorer};
 use crate::screen::{Screen, count};
 use clap::Args;
 use headwater_files::Draft;
 use headwater_posts::read::{Bad, Record, Records, Row};
 use headwater_posts::score::builtin::{Builtin, Explanation};
+use indexmap::IndexSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -47,7 +49,12 @@ impl Score {
                 "leave one of the two out",
             ));
         }
-        Draft::check(&self.out)?;
+        let extension = self.out.extension().and_then(|extension| extension.to_str());
+        if let Some(extension @ ("parquet" | "npy" | "json" | "jsonl" | "gz" | "zst" | "xlsx")) = extension {
+            let message = format!("scored posts are not written as .{extension}");
+            return Err(Failure::usage(message, "let --out end in .csv"));
+        }
+        check(&self.posts, [&self.out])?;
         let mut rows = rows(&self.posts, &self.map)?;
         let Some(scorer) = scorer(&self.scorer, screen)? else {
             return Err(Failure::usage(
@@ -122,10 +129,16 @@ impl Score {
     }
 }
 
-/// `love +1.20; ¬good -0.71`, the strongest first.
+/// `love +1.20; ¬good -0.71; (the rest) +0.05`, the strongest first; they sum to log(positive/negative).
 fn why(explanation: &Explanation) -> String {
-    let strong = explanation.terms.iter().take(TERMS).filter(|term| term.contribution.abs() >= 0.005);
-    strong.map(|term| format!("{} {:+.2}", term.term, term.contribution)).collect::<Vec<_>>().join("; ")
+    let strong = || explanation.terms.iter().take(TERMS).filter(|term| term.contribution.abs() >= 0.005);
+    let all: f64 = explanation.terms.iter().map(|term| term.contribution).sum();
+    let rest = all - strong().map(|term| term.contribution).sum::<f64>();
+    let mut words: Vec<String> = strong().map(|term| format!("{} {:+.2}", term.term, term.contribution)).collect();
+    if rest.abs() >= 0.005 {
+        words.push(format!("(the rest) {rest:+.2}"));
+    }
+    words.join("; ")
 }
 
 /// The rows of some files of posts, in order, under one header.
@@ -136,6 +149,8 @@ struct Rows {
     header: Vec<String>,
     /// Column or key of the text.
     text: String,
+    /// Whether the first line was JSON.
+    json: bool,
     /// Whether the last column of the header holds keys that the first line did not have.
     more: bool,
     unreadable: usize,
@@ -144,6 +159,20 @@ struct Rows {
 
 /// Name of the column for keys that the first line of JSON did not have.
 const MORE: &str = "more";
+
+/// Keys of all lines of JSON in some files, in order of appearance.
+fn keys(names: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let mut records = Records::open(names)?;
+    let mut keys = IndexSet::new();
+    while let Some(found) = records.next()? {
+        if let Ok(record) = found {
+            for name in record.row.names().into_iter().filter(|name| !keys.contains(*name)).collect::<Vec<_>>() {
+                keys.insert(name.to_owned());
+            }
+        }
+    }
+    Ok(keys.into_iter().collect())
+}
 
 /// Opens files of posts.
 fn rows(names: &[PathBuf], map: &[String]) -> Result<Rows, Failure> {
@@ -162,28 +191,39 @@ fn rows(names: &[PathBuf], map: &[String]) -> Result<Rows, Failure> {
         first: None,
         header: Vec::new(),
         text: text.to_owned(),
+        json: false,
         more: false,
         unreadable: 0,
         first_unreadable: None,
     };
     rows.first = rows.record()?;
     match (&rows.first, rows.records.table()) {
-        (Some(record), _) => {
-            rows.more = matches!(record.row, Row::Json(_));
-            rows.header = record.row.names().into_iter().map(str::to_owned).collect();
+        (Some(Record { row: row @ Row::Json(_), .. }), _) => {
+            // Lines may have other keys than the first. A pipe cannot be read twice: what is new there goes into one cell.
+            rows.json = true;
+            rows.more = rows.records.total().is_none();
+            rows.header = match rows.more {
+                true => row.names().into_iter().map(str::to_owned).collect(),
+                false => keys(names)?,
+            };
         }
+        (Some(record), _) => rows.header = record.row.names().into_iter().map(str::to_owned).collect(),
         (None, Some((_, columns))) => rows.header.clone_from(&columns.names),
         (None, None) => {}
     }
     let lost = rows.first.as_ref().is_some_and(|record| record.row.get(text).is_none());
-    if lost && !rows.more {
+    if lost && !rows.json {
         return Err(Failure::Data {
             message: format!("{}: no column {text:?}; found {}", names[0].display(), rows.header.join(", ")),
             hint: Some("say which column is the text with --map text=COLUMN".to_owned()),
         });
     }
     if rows.more {
-        rows.header.push(MORE.to_owned());
+        let mut name = MORE.to_owned();
+        while rows.header.contains(&name) {
+            name.push_str("_keys");
+        }
+        rows.header.push(name);
     }
     Ok(rows)
 }
@@ -215,7 +255,7 @@ impl Rows {
             };
             let Some(record) = next else { break };
             let Some(text) = record.row.get(&self.text).map(|text| text.into_owned()) else {
-                let reason = format!("there is no {:?}; found {}", self.text, record.row.names().join(", "));
+                let reason = format!("there is no text in {:?}", self.text);
                 self.leave(&Bad { place: record.place, reason });
                 continue;
             };

@@ -57,10 +57,9 @@ impl Screen {
     }
 
     /// Says something on the side.
-    #[expect(clippy::print_stderr, reason = "this is where remarks are printed")]
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
-            eprintln!("{text}");
+            say(text);
         }
     }
 
@@ -71,9 +70,8 @@ impl Screen {
     }
 
     /// Warns; also when quiet, because a warning concerns the result.
-    #[expect(clippy::print_stderr, reason = "this is where warnings are printed")]
     pub(crate) fn warn(&self, text: &str) {
-        eprintln!("warning: {text}");
+        say(&format!("warning: {text}"));
     }
 
     /// A spinner with the time passed, on a terminal only.
@@ -94,6 +92,11 @@ impl Screen {
     pub(crate) fn progress(&self, what: &'static str, total: u64) -> Progress {
         Progress { bar: None, what, total, started: Instant::now(), quiet: self.quiet }
     }
+}
+
+/// Writes a line to standard error; where that cannot be written to, nobody reads it.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// A sign of life for work that cannot say how far it is; gone when dropped.

@@ -191,6 +191,54 @@ fn silence_stays_silence_or_is_carried_forward() {
     assert_eq!(silent.silence(), [0, 0], "with two times the step is the gap");
 }
 
+/// Samoa had no 30 December 2011.
+#[test]
+fn a_day_that_the_clocks_skipped_is_no_bin() {
+    let place = Place::new();
+    place.write(
+        "posts.csv",
+        "user,time,text,score\na,2011-12-29T12:00:00-10:00,x,0.3\nb,2011-12-31T12:00:00+14:00,y,0.7\n",
+    );
+    let zone = ["--timezone", "Pacific/Apia", "--carry-forward"];
+    assert_eq!(place.summary(&zone)["bins"], 2);
+    assert_eq!(place.read("b.csv").lines().count(), 5);
+}
+
+#[test]
+fn a_repost_is_one_whichever_column_says_so() {
+    let place = Place::new();
+    place.write("posts.csv", "user,time,text,score,is_retweet,repost_of\na,2024-05-01,x,0.3,0,55\na,2024-05-01,x,0.3,0,\nb,2024-05-02,y,0.7,0,\n");
+    assert_eq!(place.summary(&["--reposts", "drop"])["dropped"]["repost"], 1);
+    // Lines of JSON are known by their first bytes, whatever the name.
+    place.write(
+        "posts.csv",
+        "{\"user\":\"a\",\"time\":\"2024-05-01\",\"text\":\"x\",\"score\":0.3,\"is_retweet\":false,\"repost_of\":\"55\"}\n\
+         {\"user\":\"a\",\"time\":\"2024-05-01\",\"text\":\"x\",\"score\":0.3}\n\
+         {\"user\":\"b\",\"time\":\"2024-05-02\",\"text\":\"y\",\"score\":0.7}\n",
+    );
+    assert_eq!(place.summary(&["--reposts", "drop"])["dropped"]["repost"], 1);
+}
+
+#[test]
+fn no_file_is_both_read_and_written() {
+    let place = Place::with_posts();
+    let before = place.read("posts.csv");
+    place.write("e.csv", "source,target\na,b\nb,a\n");
+    for arguments in [
+        &["beliefs", "posts.csv", "--out", "posts.csv"][..],
+        &["beliefs", "posts.csv", "--out", "b.csv", "--summary", "b.csv"],
+        &["beliefs", "posts.csv", "--out", "b.csv", "--rejects", "./posts.csv"],
+        &["score", "posts.csv", "--out", "posts.csv"],
+        &["network", "e.csv", "--hub", "a", "--start", "b", "--out", "n.csv", "--left-out", "n.csv"],
+    ] {
+        assert!(place.refused(arguments, 2).contains("given twice"), "{arguments:?}");
+    }
+    assert_eq!(place.read("posts.csv"), before);
+    for arguments in [["beliefs", "posts.csv", "--out", "-"], ["score", "posts.csv", "--out", "s.parquet"]] {
+        place.refused(&arguments, 2);
+    }
+}
+
 #[test]
 fn three_hypotheses_from_three_columns() {
     let place = Place::new();

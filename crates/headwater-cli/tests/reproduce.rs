@@ -27,7 +27,7 @@ fn headline(folder: &Path, name: &str) -> Value {
 #[test]
 fn without_the_authors_files_what_can_run_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let output = done(folder.path(), "reproduce truth-rate twitter --quick --out p --data nowhere");
+    let output = done(folder.path(), "reproduce truth-rate twitter sentiment-table --quick --out p --data nowhere");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(errors.contains("twitter needs the authors' Twitter series") && errors.contains("left out"), "{errors}");
     assert!(errors.contains("drawn with the paper's parameters"), "{errors}");
@@ -44,12 +44,14 @@ fn without_the_authors_files_what_can_run_runs() {
     let page = std::fs::read_to_string(folder.path().join("p/replication.md")).unwrap();
     assert!(page.contains("](truth-rate/truth-rate.svg)") && page.contains("quick run"), "{page}");
 
+    assert_eq!(headline(&folder.path().join("p"), "sentiment-table")["claims"].as_array().unwrap().len(), 3);
+
     // What is finished is not done again; elsewhere the page takes its figures along.
     let output =
         done(folder.path(), "reproduce truth-rate --quick --out p --data nowhere --page docs.md --format json");
     assert!(String::from_utf8_lossy(&output.stderr).contains("truth-rate: finished earlier"));
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(printed[0]["experiment"], "truth-rate");
+    assert_eq!((&printed[0]["experiment"], printed.as_array().unwrap().len()), (&"truth-rate".into(), 2));
     let page = std::fs::read_to_string(folder.path().join("docs.md")).unwrap();
     assert!(page.contains("](docs/truth-rate.svg)") && folder.path().join("docs/truth-rate.svg").is_file());
 

@@ -121,3 +121,28 @@ fn unreadable_rows_are_named_and_left_out() {
     );
     assert_eq!(table(&folder.path().join("o.csv")).len(), 3);
 }
+
+#[test]
+fn lines_of_json_keep_all_their_keys() {
+    let folder = folder("");
+    let lines = "{\"id\":1,\"post\":{\"body\":\"I love it\"}}\n{\"id\":2,\"post\":{\"body\":\"awful\"},\"score\":0.4}\n{\"id\":3}\n";
+    std::fs::write(folder.path().join("p.jsonl"), lines).unwrap();
+    let (code, _, errors) = run(folder.path(), &["p.jsonl", "--map", "text=post.body", "--out", "o.csv"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("p.jsonl, line 3: there is no text in \"post.body\""), "{errors}");
+    let rows = table(&folder.path().join("o.csv"));
+    assert_eq!(rows[0].join(","), "id,post,score_in,negative,neutral,positive,score");
+    assert_eq!(rows[2][..3], ["2", "{\"body\":\"awful\"}", "0.4"]);
+    assert_eq!((rows.len(), rows[1][2].as_str()), (3, ""));
+}
+
+#[test]
+fn reasons_sum_to_the_score() {
+    let folder = folder("id,text\n1,\"This is not good at all, but the food was great and the staff kind!!!\"\n");
+    run(folder.path(), &["posts.csv", "--out", "o.csv", "--explain"]);
+    let rows = table(&folder.path().join("o.csv"));
+    let number = |column: usize| rows[1][column].parse::<f64>().unwrap();
+    let terms = rows[1][6].split("; ").map(|term| term.rsplit(' ').next().unwrap().parse::<f64>().unwrap());
+    // Each of up to nine terms is rounded to two decimals.
+    assert!((terms.sum::<f64>() - (number(4) / number(2)).ln()).abs() < 0.05, "{}", rows[1][6]);
+}

@@ -139,12 +139,13 @@ impl Calendar {
         }
     }
 
-    /// All bins from one to another.
+    /// All bins from one to another; a local day that the clocks skipped is none.
     pub fn between(&self, first: Slot, last: Slot) -> impl Iterator<Item = Slot> + '_ {
         let mut near = first.start;
-        (first.number..=last.number).map(move |number| {
+        (first.number..=last.number).filter_map(move |number| {
             near = self.start(number, near).unwrap_or(near);
-            Slot { number, start: near }
+            let slot = Slot { number, start: near };
+            (self.start(number + 1, near) != Some(near)).then_some(slot)
         })
     }
 }

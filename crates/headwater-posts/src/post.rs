@@ -73,6 +73,9 @@ const FIELDS: [(&str, &[&str]); 10] = [
     ("positive", &["positive"]),
 ];
 
+/// Where the field that marks reposts is; unlike the others, all its names count.
+const REPOST: usize = 5;
+
 /// How many fields there are.
 const COUNT: usize = FIELDS.len();
 
@@ -168,6 +171,8 @@ impl Mapping {
 struct Layout {
     columns: Arc<Columns>,
     position: [Option<usize>; COUNT],
+    /// Columns any of which may say that a post is a repost.
+    reposts: Vec<usize>,
 }
 
 impl Layout {
@@ -191,7 +196,8 @@ impl Layout {
         if !missing.is_empty() {
             return Err(strange(mapping, file, &missing, "the columns", columns.names.iter()));
         }
-        Ok(Layout { columns: columns.clone(), position })
+        let reposts = mapping.names[REPOST].iter().filter_map(|name| columns.position(name)).collect();
+        Ok(Layout { columns: columns.clone(), position, reposts })
     }
 
     fn draft(&self, cells: &csv::StringRecord) -> Draft {
@@ -199,7 +205,8 @@ impl Layout {
             let text = self.position[field].and_then(|column| cells.get(column));
             text.filter(|text| !text.is_empty()).map(str::to_owned)
         };
-        draft(cell)
+        let repost = self.reposts.iter().any(|&column| cells.get(column).is_some_and(says_yes));
+        Draft { repost, ..draft(cell) }
     }
 }
 
@@ -240,6 +247,7 @@ fn guess<'a>(field: &str, found: &[&'a str]) -> &'a str {
     likely.next().copied().unwrap_or("…")
 }
 
+/// All fields but the mark of a repost.
 fn draft(mut cell: impl FnMut(usize) -> Option<String>) -> Draft {
     Draft {
         user: cell(0),
@@ -247,7 +255,7 @@ fn draft(mut cell: impl FnMut(usize) -> Option<String>) -> Draft {
         text: cell(2),
         id: cell(3),
         lang: cell(4),
-        repost: cell(5).is_some_and(|text| says_yes(&text)),
+        repost: false,
         scores: Scores { score: cell(6), negative: cell(7), neutral: cell(8), positive: cell(9) },
     }
 }
@@ -406,7 +414,10 @@ impl Posts {
         if missing.is_empty() {
             self.known += 1;
             let found = |field: usize| self.mapping.names[field].iter().find_map(|name| lookup(value, name));
-            return Ok(Ok(draft(|field| found(field).and_then(text).filter(|text| !text.is_empty()))));
+            let says = |name: &String| lookup(value, name).and_then(text).is_some_and(|text| says_yes(&text));
+            let repost = self.mapping.names[REPOST].iter().any(says);
+            let plain = draft(|field| found(field).and_then(text).filter(|text| !text.is_empty()));
+            return Ok(Ok(Draft { repost, ..plain }));
         }
         self.strangers += 1;
         let reason = format!("there is no {} among the keys", missing.join(", no "));

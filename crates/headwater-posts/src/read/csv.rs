@@ -27,10 +27,55 @@ pub(crate) fn delimiter(head: &[u8]) -> u8 {
     counts.iter().find(|(_, count)| Some(*count) == most).map_or(b',', |(delimiter, _)| *delimiter)
 }
 
-/// Refuses to read further when one row does not end.
+/// Refuses to read further when one row does not end, and knows whether a quote is open.
 struct Patient {
     from: Stream,
     left: usize,
+    quotes: Quotes,
+    /// Whether there is no more.
+    ended: bool,
+}
+
+/// Follows the quotes of a table byte by byte.
+struct Quotes {
+    delimiter: u8,
+    state: Quoted,
+    /// The line at hand, and that on which the latest quote was opened.
+    line: u64,
+    opened: u64,
+}
+
+/// Where in a cell we are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quoted {
+    /// At its start.
+    Start,
+    /// In a cell without quotes, or after its closing quote.
+    Plain,
+    /// Between quotes.
+    Inside,
+    /// At a quote that closes the cell or is the first of two.
+    Closing,
+}
+
+impl Quotes {
+    fn follow(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            let outside = self.state != Quoted::Inside;
+            self.state = match (self.state, byte) {
+                (Quoted::Start, b'"') => {
+                    self.opened = self.line;
+                    Quoted::Inside
+                }
+                (Quoted::Closing, b'"') => Quoted::Inside,
+                (Quoted::Inside, b'"') => Quoted::Closing,
+                (Quoted::Inside, _) => Quoted::Inside,
+                (_, byte) if outside && (byte == self.delimiter || byte == b'\n' || byte == b'\r') => Quoted::Start,
+                _ => Quoted::Plain,
+            };
+            self.line += u64::from(byte == b'\n');
+        }
+    }
 }
 
 /// How [`Patient`] says so through an `io::Error`.
@@ -45,6 +90,8 @@ impl Read for Patient {
         }
         let count = self.from.read(into)?;
         self.left = self.left.saturating_sub(count);
+        self.quotes.follow(&into[..count]);
+        self.ended |= count == 0;
         Ok(count)
     }
 }
@@ -62,13 +109,14 @@ pub struct Table {
 impl Table {
     /// Reads the header.
     pub fn new(from: Stream, file: Arc<Path>, delimiter: u8) -> Result<Self, Error> {
+        let quotes = Quotes { delimiter, state: Quoted::Start, line: 1, opened: 0 };
         let mut reader = ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
             .flexible(true)
             .terminator(Terminator::Any(b'\n'))
             .buffer_capacity(1 << 18)
-            .from_reader(Patient { from, left: LONGEST_RECORD });
+            .from_reader(Patient { from, left: LONGEST_RECORD, quotes, ended: false });
         let mut record = ByteRecord::new();
         reader.read_byte_record(&mut record).map_err(|error| broken(error, &file, 1))?;
         let returns = strip_return(&mut record);
@@ -112,6 +160,16 @@ impl Table {
             break if first > before { first - 1 } else { first };
         };
         let place = Place { file: self.file.clone(), line };
+        let Patient { quotes, ended, .. } = self.reader.get_ref();
+        // Reading runs ahead of the rows: a quote left open at the end belongs to the row that holds its line.
+        if *ended && quotes.state == Quoted::Inside && quotes.opened >= line {
+            let lines = quotes.line - quotes.opened;
+            let place = Place { line: quotes.opened, ..place };
+            let reason = format!(
+                "a quote is opened here and never closed, so the {lines} lines up to the end of the file are one cell; close it, or double it if it belongs to the text"
+            );
+            return Ok(Some(Err(Bad { place, reason })));
+        }
         let (met, wanted) = (self.record.len(), self.columns.names.len());
         if met != wanted {
             let reason = format!("has {met} cells where the header has {wanted}; quote cells that hold delimiters");
@@ -169,6 +227,18 @@ mod tests {
         assert_eq!(delimiter(b"\"a;b;c\",d\n"), b',');
         assert_eq!(delimiter(b"user\ttime\ttext, really\n"), b'\t');
         assert_eq!(delimiter(b"user"), b',');
+    }
+
+    #[test]
+    fn a_quote_left_open_at_the_end_is_named_where_it_was_opened() {
+        let all = rows(b"a,b\n1,\"two\nlines\"\n2,5\" disk\n3,\"open\n4,x\n5,y\n");
+        assert_eq!(all[0], Ok(vec!["1".to_owned(), "two\nlines".to_owned()]));
+        assert_eq!(all[1], Ok(vec!["2".to_owned(), "5\" disk".to_owned()]));
+        let told = all[2].as_ref().unwrap_err();
+        assert!(told.starts_with("t.csv, line 5: a quote is opened here") && told.contains("the 3 lines"), "{told}");
+        assert_eq!(all.len(), 3);
+        // Closed with the last byte, it is none.
+        assert_eq!(rows(b"a,b\n1,\"x\"\"\"")[0], Ok(vec!["1".to_owned(), "x\"".to_owned()]));
     }
 
     #[test]
