@@ -89,7 +89,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
             ),
             ours: format!("{}; shares off by {} in all", of_seeds(our_hits), number(l1(|shares| &shares.ours).median)),
             why: "the evidence of the paper's learner is a mean of 50 steps, which leaves the shares noisy even where the weights are good".into(),
-            ..Claim::new(&format!("With {words}, the learned influences single them out (Fig. 4)"), standing)
+            ..Claim::new(&format!("With {words}, the learned influences single out the right ones (Fig. 4)"), standing)
         });
     }
     numbers.insert("network".into(), json!(stage.words()));

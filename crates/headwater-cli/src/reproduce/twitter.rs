@@ -268,7 +268,7 @@ fn claims(network: &Twitter, found: &[Found], verdict: &confidence::Verdict) -> 
     };
     let null = |found: &Found| {
         format!(
-            "p = {:.2} ({} of {} rotations put the hub first as well)",
+            "p = {:.2} for its centrality, and it is first in {} of {} rotations",
             found.p_value, found.hub_first_rotated, found.rotations
         )
     };
@@ -290,7 +290,7 @@ fn claims(network: &Twitter, found: &[Found], verdict: &confidence::Verdict) -> 
         formula,
         released: format!("{}; {}", first(released), null(released)),
         ours: format!("{}; {}. {}", first(whitened), null(whitened), verdict.text),
-        why: "the released scripts compute the evidence with A where the paper has Aᵀ, and take the eigenvector of the largest eigenvalue of a matrix with negative entries; where they put the hub first, compare with how often they do so on series that were rotated against each other, in which nobody can listen to anybody".into(),
+        why: "the released scripts compute the evidence with A where the paper has Aᵀ, and take the eigenvector of the largest eigenvalue of a matrix with negative entries; where they put the hub first, compare with how often they do so on series that were rotated against each other, in which nobody can listen to anybody (p: how often a rotation gives the hub at least as much centrality)".into(),
         ..Claim::new(&format!("The learned centralities identify the hub of {named} as the most central agent (Fig. 8)"), standing)
     };
     let vector = Claim {
