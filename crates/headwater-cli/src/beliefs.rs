@@ -251,8 +251,8 @@ impl Beliefs {
         if quality.clipped as f64 > 0.01 * quality.kept as f64 {
             let share = percent(quality.clipped as f64 / quality.kept as f64);
             screen.warn(&format!(
-                "{} opinions ({share}) were clipped to stay {} away from certainty; scores this sure may be rounded",
-                quality.clipped,
+                "{} ({share}) clipped to stay {} away from certainty; scores this sure may be rounded",
+                count(quality.clipped as usize, "opinion"),
                 bin::CLIP
             ));
         }
@@ -331,7 +331,7 @@ impl Beliefs {
             (dropped.user, "by other users"),
             (dropped.window, "outside the dates"),
             (dropped.language, "in other languages"),
-            (dropped.repost, "reposts"),
+            (dropped.repost, "reposted"),
             (dropped.topic, "off topic"),
             (dropped.min_posts, "by users with too few posts"),
         ];

@@ -81,8 +81,7 @@ impl From<Posts> for Failure {
                 Some("dots reach into objects (user=author.handle); --preset knows the files of a platform")
             }
             Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad lets more pass"),
-            Posts::NothingLeft { cure, .. } => Some(cure),
-            Posts::OneUser { .. } => Some("widen the topic, the dates or --users, or lower --min-posts"),
+            Posts::NothingLeft { cure, .. } | Posts::OneUser { cure, .. } => Some(cure),
             Posts::Model { .. } => {
                 Some("a model's folder holds config.json, model.safetensors and tokenizer.json, as published")
             }

@@ -9,6 +9,8 @@ use headwater_files::Draft;
 use headwater_posts::read::{Bad, Record, Records, Row};
 use headwater_posts::score::builtin::{Builtin, Explanation};
 use indexmap::IndexSet;
+use serde_json::Value;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -82,7 +84,7 @@ impl Score {
 
         let share = SHARE[usize::from(!builtin)];
         let language = rows.header.iter().position(|name| name == "lang");
-        let total = rows.records.total();
+        let total = rows.source.records.total();
         // A pipe does not say how long it is.
         let _alive = total.is_none().then(|| screen.alive("scoring"));
         let (mut scored, mut foreign) = (0, 0);
@@ -141,9 +143,36 @@ fn why(explanation: &Explanation) -> String {
     words.join("; ")
 }
 
+/// Records one by one, also where a line holds a list of posts.
+struct Source {
+    records: Records,
+    waiting: VecDeque<Record>,
+}
+
+impl Source {
+    fn open(names: &[PathBuf]) -> Result<Self, Failure> {
+        Ok(Source { records: Records::open(names)?, waiting: VecDeque::new() })
+    }
+
+    fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Failure> {
+        loop {
+            if let Some(record) = self.waiting.pop_front() {
+                return Ok(Some(Ok(record)));
+            }
+            match self.records.next()? {
+                Some(Ok(Record { place, row: Row::Json(Value::Array(posts)) })) => {
+                    let record = |post| Record { place: place.clone(), row: Row::Json(post) };
+                    self.waiting.extend(posts.into_iter().map(record));
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+}
+
 /// The rows of some files of posts, in order, under one header.
 struct Rows {
-    records: Records,
+    source: Source,
     /// The first row, from which the header was read.
     first: Option<Record>,
     header: Vec<String>,
@@ -162,9 +191,9 @@ const MORE: &str = "more";
 
 /// Keys of all lines of JSON in some files, in order of appearance.
 fn keys(names: &[PathBuf]) -> Result<Vec<String>, Failure> {
-    let mut records = Records::open(names)?;
+    let mut source = Source::open(names)?;
     let mut keys = IndexSet::new();
-    while let Some(found) = records.next()? {
+    while let Some(found) = source.next()? {
         if let Ok(record) = found {
             for name in record.row.names().into_iter().filter(|name| !keys.contains(*name)).collect::<Vec<_>>() {
                 keys.insert(name.to_owned());
@@ -187,7 +216,7 @@ fn rows(names: &[PathBuf], map: &[String]) -> Result<Rows, Failure> {
         }
     }
     let mut rows = Rows {
-        records: Records::open(names)?,
+        source: Source::open(names)?,
         first: None,
         header: Vec::new(),
         text: text.to_owned(),
@@ -197,11 +226,11 @@ fn rows(names: &[PathBuf], map: &[String]) -> Result<Rows, Failure> {
         first_unreadable: None,
     };
     rows.first = rows.record()?;
-    match (&rows.first, rows.records.table()) {
+    match (&rows.first, rows.source.records.table()) {
         (Some(Record { row: row @ Row::Json(_), .. }), _) => {
             // Lines may have other keys than the first. A pipe cannot be read twice: what is new there goes into one cell.
             rows.json = true;
-            rows.more = rows.records.total().is_none();
+            rows.more = rows.source.records.total().is_none();
             rows.header = match rows.more {
                 true => row.names().into_iter().map(str::to_owned).collect(),
                 false => keys(names)?,
@@ -231,7 +260,7 @@ fn rows(names: &[PathBuf], map: &[String]) -> Result<Rows, Failure> {
 impl Rows {
     /// The next row that can be read.
     fn record(&mut self) -> Result<Option<Record>, Failure> {
-        while let Some(found) = self.records.next()? {
+        while let Some(found) = self.source.next()? {
             match found {
                 Ok(record) => return Ok(Some(record)),
                 Err(bad) => self.leave(&bad),
@@ -281,10 +310,10 @@ impl Rows {
         let others: Vec<&str> =
             record.row.names().into_iter().filter(|name| !own.iter().any(|known| known == name)).collect();
         if self.more {
-            let kept =
-                |name: &&str| Some(((*name).to_owned(), serde_json::Value::String(record.row.get(name)?.into())));
+            let Row::Json(object) = &record.row else { return Ok(cells) };
+            let kept = |name: &&str| Some(((*name).to_owned(), object.get(*name)?.clone()));
             let rest: serde_json::Map<_, _> = others.iter().filter_map(kept).collect();
-            cells.push(if rest.is_empty() { String::new() } else { serde_json::Value::Object(rest).to_string() });
+            cells.push(if rest.is_empty() { String::new() } else { Value::Object(rest).to_string() });
         } else if !others.is_empty() {
             return Err(Failure::Data {
                 message: format!("{}: has columns that the first file has not: {}", record.place, others.join(", ")),
@@ -296,15 +325,15 @@ impl Rows {
 
     /// Bytes read so far, as they lie on the disk.
     fn position(&self) -> u64 {
-        self.records.bytes().load(Ordering::Relaxed)
+        self.source.records.bytes().load(Ordering::Relaxed)
     }
 }
 
 /// A value as a cell.
-fn shown(value: &serde_json::Value) -> String {
+fn shown(value: &Value) -> String {
     match value {
-        serde_json::Value::Null => String::new(),
-        serde_json::Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }

@@ -118,7 +118,7 @@ fn posts_become_beliefs() {
     assert!(output.stdout.is_empty());
     assert!(String::from_utf8_lossy(&output.stderr).contains("5 of 6 posts kept (1 repeated)."));
     let quiet = place.run(&beliefs("posts.csv", &["--quiet"])).stderr;
-    assert!(String::from_utf8_lossy(&quiet).starts_with("warning: 1 opinions (20.0%) were clipped"));
+    assert!(String::from_utf8_lossy(&quiet).starts_with("warning: 1 opinion (20.0%) clipped"));
     assert_eq!(quiet.iter().filter(|byte| **byte == b'\n').count(), 1);
 }
 
@@ -140,7 +140,7 @@ fn every_selection() {
     let error = place.refused(&beliefs("posts.csv", &["--min-posts", "3", "--out", "c.csv"]), 2);
     assert!(error.contains("--out"), "given twice: {error}");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "c.csv", "--scorer", "column", "--min-posts", "3"], 1);
-    assert!(error.contains("only one user is left, \"ann\"") && error.contains("hint: widen"), "{error}");
+    assert!(error.contains("only one user is left, \"ann\"") && error.contains("hint: lower --min-posts"), "{error}");
 }
 
 #[test]

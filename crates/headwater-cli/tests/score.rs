@@ -137,6 +137,15 @@ fn lines_of_json_keep_all_their_keys() {
 }
 
 #[test]
+fn a_line_may_hold_a_list_of_posts() {
+    let folder = folder("[{\"text\":\"good\"},{\"text\":\"bad\",\"id\":7}]\n");
+    let (code, _, errors) = run(folder.path(), &["posts.csv", "--out", "o.csv"]);
+    assert_eq!(code, 0, "{errors}");
+    let rows = table(&folder.path().join("o.csv"));
+    assert_eq!((rows[0].join(","), rows.len()), ("text,id,negative,neutral,positive,score".to_owned(), 3));
+}
+
+#[test]
 fn reasons_sum_to_the_score() {
     let folder = folder("id,text\n1,\"This is not good at all, but the food was great and the staff kind!!!\"\n");
     run(folder.path(), &["posts.csv", "--out", "o.csv", "--explain"]);

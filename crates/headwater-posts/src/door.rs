@@ -138,13 +138,13 @@ impl Door {
         quality.kept = posts_of(false);
         let users: Vec<usize> = (0..rare.len()).filter(|&user| !rare[user]).collect();
         let calendar = bins.calendar().clone();
+        let spoken = spoken.map(|(first, last)| (calendar.show(first), calendar.show(last)));
         if users.is_empty() {
-            let spoken = spoken.map(|(first, last)| (calendar.show(first), calendar.show(last)));
             return Err(quality.nothing_left(spoken));
         }
         let beliefs = bins.beliefs(|user| !rare[user]);
         if let [only] = users[..] {
-            return Err(Error::OneUser { user: beliefs.user(only).to_owned(), posts: quality.posts });
+            return Err(quality.one_left(beliefs.user(only), spoken));
         }
         describe(&beliefs, &users, &mut quality);
         Ok((beliefs, quality))

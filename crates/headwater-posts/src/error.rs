@@ -85,12 +85,16 @@ pub enum Error {
         cure: &'static str,
     },
     /// A network needs at least two.
-    #[error("only one user is left, {user:?}, of {posts} posts read; beliefs of at least two are needed")]
+    #[error("only one user is left, {user:?}, of {rows} rows: {reasons}; beliefs of at least two are needed")]
     OneUser {
         /// The one.
         user: String,
-        /// Posts read.
-        posts: u64,
+        /// Rows met.
+        rows: u64,
+        /// Where the others went.
+        reasons: String,
+        /// What would leave more.
+        cure: &'static str,
     },
     /// An account of the network that is not there, or alone.
     #[error("{account:?} {problem}")]

@@ -121,8 +121,26 @@ pub struct User {
 }
 
 impl Quality {
-    /// Why nothing is left, in words.
+    /// Nothing is left, and why.
     pub(crate) fn nothing_left(&self, spoken: Option<(String, String)>) -> Error {
+        let (reasons, cure) = self.reasons(spoken);
+        let reasons = reasons.unwrap_or_else(|| "there is a header at most".to_owned());
+        Error::NothingLeft { rows: self.rows, reasons, cure: cure.unwrap_or("give a file with posts") }
+    }
+
+    /// One user is left, and where the others went.
+    pub(crate) fn one_left(&self, user: &str, spoken: Option<(String, String)>) -> Error {
+        let (reasons, cure) = self.reasons(spoken);
+        Error::OneUser {
+            user: user.to_owned(),
+            rows: self.rows,
+            reasons: reasons.unwrap_or_else(|| "nobody else is in the file".to_owned()),
+            cure: cure.unwrap_or("give a file with posts by more users"),
+        }
+    }
+
+    /// Where posts went, in words, and what would bring most of them back.
+    fn reasons(&self, spoken: Option<(String, String)>) -> (Option<String>, Option<&'static str>) {
         let ran = spoken.map_or(String::new(), |(first, last)| format!(" (posts run from {first} to {last})"));
         let dropped = &self.dropped;
         let reasons = [
@@ -131,16 +149,14 @@ impl Quality {
             (dropped.user, "by users not asked for".to_owned(), "check the names in --users, capitals included"),
             (dropped.window, format!("outside the dates{ran}"), "choose dates within the posts, or leave them out"),
             (dropped.language, "marked with another language".to_owned(), "use --any-language or another --lang"),
-            (dropped.repost, "reposts".to_owned(), "use --reposts keep"),
+            (dropped.repost, "reposted".to_owned(), "use --reposts keep"),
             (dropped.topic, "about something else".to_owned(), "widen the topic: more words with OR, or a prefix*"),
             (dropped.min_posts, "by users with too few posts".to_owned(), "lower --min-posts"),
         ];
         let told: Vec<String> =
             reasons.iter().filter(|(count, ..)| *count > 0).map(|(count, why, _)| format!("{count} {why}")).collect();
         let cure = reasons.iter().max_by_key(|(count, ..)| *count).filter(|(count, ..)| *count > 0);
-        let cure = cure.map_or("give a file with posts", |(.., cure)| cure);
-        let reasons = if told.is_empty() { "there is a header at most".to_owned() } else { told.join(", ") };
-        Error::NothingLeft { rows: self.rows, reasons, cure }
+        ((!told.is_empty()).then(|| told.join(", ")), cure.map(|(.., cure)| *cure))
     }
 }
 

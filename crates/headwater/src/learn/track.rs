@@ -2,7 +2,7 @@
 //!
 //! In: one complete frame after another. Out: a [`Change`] when one is noticed, and at any time a [`Model`] of what holds
 //! now. The statistics are those of the whitened learner: a ring of moments for all that was seen, a window of frames for
-//! the symbols, and per listener a [`Guard`] that knows what its next frame may look like.
+//! the symbols, and per listener a guard that knows what its next frame may look like.
 //!
 //! A listener whose weights change leaves its guard: its residual is none of its atoms, its noise-free contrasts are not
 //! zero, or, where everything is noisy, its errors are larger than they used to be for too long (CUSUM). Only that listener
