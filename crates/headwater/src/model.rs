@@ -107,6 +107,27 @@ impl Innovation {
     }
 }
 
+/// What a listener's weights are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weights {
+    /// One weight per edge.
+    #[default]
+    Edges,
+    /// One strength per speaker; listeners divide their attention in proportion. Needs a support.
+    Strengths,
+}
+
+impl Weights {
+    /// The name used in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Weights::Edges => "edges",
+            Weights::Strengths => "strengths",
+        }
+    }
+}
+
 /// How a model was learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -118,6 +139,8 @@ pub enum Method {
     Whitened,
     /// The authors' released Twitter scripts.
     AsReleased,
+    /// The state-space model for noise and silence.
+    StateSpace,
     /// Not learned: a simulated truth or a model made by hand.
     Given,
 }
@@ -129,6 +152,7 @@ impl Method {
             Method::Gsl => "gsl",
             Method::Whitened => "whitened",
             Method::AsReleased => "as-released",
+            Method::StateSpace => "state-space",
             Method::Given => "given",
         }
     }
@@ -208,6 +232,24 @@ pub struct Skill {
     pub steps: usize,
 }
 
+/// What the state-space learner found beside the network, and how it got there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Smoothing {
+    /// Of all that was said.
+    pub log_likelihood: f64,
+    /// Rounds of expectation-maximisation.
+    pub rounds: usize,
+    /// Whether another would have gained too little.
+    pub converged: bool,
+    /// Covariance of the noise of a single post, H × H.
+    pub noise: Vec<Vec<f64>>,
+    /// What the weights are made of.
+    pub weights: Weights,
+    /// Strength of each speaker, geometric mean one, where weights are made of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strengths: Option<Vec<f64>>,
+}
+
 /// What a reader should know before trusting a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Diagnostics {
@@ -229,6 +271,9 @@ pub struct Diagnostics {
     /// Time steps learned from, over all passes.
     #[serde(default)]
     pub steps: Option<usize>,
+    /// What the state-space learner found beside the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smoothing: Option<Smoothing>,
     /// In words, with numbers.
     #[serde(default)]
     pub warnings: Vec<String>,

@@ -6,6 +6,8 @@
 //!
 //! Each purpose draws from its own stream of one seeded generator, so that, say, more silence changes no observation.
 
+pub mod noisy;
+
 use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
 use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Track, Truth};

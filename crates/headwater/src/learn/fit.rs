@@ -91,7 +91,7 @@ pub(crate) fn normal(ear: &Ear<'_>, weights: &Mat<f64>) -> (Mat<f64>, Vec<f64>) 
 }
 
 /// Residual covariance of a listener, from the moments.
-fn covariance(ear: &Ear<'_>, weights: &[f64]) -> Mat<f64> {
+pub(crate) fn covariance(ear: &Ear<'_>, weights: &[f64]) -> Mat<f64> {
     let Ear { moments, listener, regressors } = ear;
     let (agents, ratios) = (moments.agents(), moments.ratios());
     // For each pair of ratios h ≥ g: S b, then bᵀS b; and bᵀC.

@@ -75,7 +75,7 @@ impl Crowd {
     }
 
     /// The regressors among the speakers a listener may hear, itself included; a copy counts as its original.
-    fn within(&self, speakers: &[usize], listener: usize) -> Vec<usize> {
+    pub(crate) fn within(&self, speakers: &[usize], listener: usize) -> Vec<usize> {
         let mut heard: Vec<usize> = speakers.iter().chain([&listener]).map(|&speaker| self.original[speaker]).collect();
         heard.sort_unstable();
         heard.dedup();
@@ -177,6 +177,11 @@ impl<'a> Hearing<'a> {
         self.heard.get(position).unwrap_or(&self.crowd.regressors)
     }
 
+    /// The first agent that says the same as this one.
+    pub(crate) fn original(&self, agent: usize) -> usize {
+        self.crowd.original[agent]
+    }
+
     /// Whether others say exactly what this speaker says.
     pub(crate) fn copied(&self, speaker: usize) -> bool {
         self.crowd.copies[speaker].len() > 1
@@ -192,6 +197,14 @@ impl<'a> Hearing<'a> {
         match &self.source {
             Source::Whole(moments) if self.ratios == 1 && self.heard.is_empty() => Some(moments),
             _ => None,
+        }
+    }
+
+    /// The moments of all agents, where they are at hand.
+    pub(crate) fn moments(&self) -> Option<&Moments> {
+        match &self.source {
+            Source::Whole(moments) => Some(moments),
+            Source::Series(_) => None,
         }
     }
 

@@ -9,7 +9,7 @@
 
 use crate::{Error, Panel};
 use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -275,6 +275,17 @@ impl Moments {
             self.mean_y.clone_from(&former.mean_y);
         }
         self.weight += former.weight;
+    }
+
+    /// Adds what is not known of the frames, as summed covariances of x, of x with y, and of each agent's y.
+    pub(crate) fn blur(&mut self, xx: &Mat<f64>, xy: &Mat<f64>, yy: &[f64]) {
+        let size = self.size();
+        for column in 0..size {
+            let part = column * size..(column + 1) * size;
+            self.xx[part.clone()].iter_mut().zip(xx.col_as_slice(column)).for_each(|(sum, part)| *sum += part);
+            self.xy[part].iter_mut().zip(xy.col_as_slice(column)).for_each(|(sum, part)| *sum += part);
+        }
+        self.yy.iter_mut().zip(yy).for_each(|(sum, part)| *sum += part);
     }
 
     /// Forgets: what was seen so far counts `factor` times as much.

@@ -44,22 +44,38 @@ pub(crate) fn solve(llt: &Llt<f64>, b: &[f64]) -> Vec<f64> {
     (0..b.len()).map(|row| out[(row, 0)]).collect()
 }
 
-/// The minimiser on the free variables with the others at zero, and the multiplier of the sum.
-fn on(free: &[usize], gram: &Mat<f64>, linear: &[f64], sum: f64) -> Option<(Vec<f64>, f64)> {
+/// A minimiser, and how the minimum depends on the sum.
+#[derive(Debug, Clone)]
+pub(crate) struct Optimum {
+    pub(crate) values: Vec<f64>,
+    /// The multiplier ν: the minimum falls by this much when the sum grows by one, to first order.
+    pub(crate) multiplier: f64,
+    /// How fast ν falls as the sum grows.
+    pub(crate) stiffness: f64,
+}
+
+/// The minimiser on the free variables with the others at zero.
+fn on(free: &[usize], gram: &Mat<f64>, linear: &[f64], sum: f64) -> Option<Optimum> {
     let reduced = Mat::from_fn(free.len(), free.len(), |row, column| gram[(free[row], free[column])]);
     let llt = factor(&reduced)?;
     let target: Vec<f64> = free.iter().map(|&index| linear[index]).collect();
     let unconstrained = solve(&llt, &target);
     let ones = solve(&llt, &vec![1.0; free.len()]);
-    let multiplier = (unconstrained.iter().sum::<f64>() - sum) / ones.iter().sum::<f64>();
+    let stiffness = 1.0 / ones.iter().sum::<f64>();
+    let multiplier = (unconstrained.iter().sum::<f64>() - sum) * stiffness;
     let values = unconstrained.iter().zip(&ones).map(|(value, one)| value - multiplier * one).collect();
-    Some((values, multiplier))
+    Some(Optimum { values, multiplier, stiffness })
 }
 
 /// The minimiser of ½bᵀGb − cᵀb over b ≥ 0, 1ᵀb = sum, starting from the support of `start`.
 ///
 /// `None` when G has no positive direction at all.
 pub(crate) fn on_simplex(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<Vec<f64>> {
+    optimum(gram, linear, sum, start).map(|optimum| optimum.values)
+}
+
+/// The same, with what the sum costs.
+pub(crate) fn optimum(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<Optimum> {
     let size = linear.len();
     let mut is_free: Vec<bool> = start.iter().map(|value| *value > 0.0).collect();
     if !is_free.contains(&true) {
@@ -69,7 +85,7 @@ pub(crate) fn on_simplex(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64
     let mut patience = PATIENCE;
     for _ in 0..20 * size + 50 {
         let free: Vec<usize> = (0..size).filter(|&index| is_free[index]).collect();
-        let (values, multiplier) = on(&free, gram, linear, sum)?;
+        let Optimum { values, multiplier, stiffness } = on(&free, gram, linear, sum)?;
         // A variable leaves when negative; one at zero enters when its dual Gb − c + ν is.
         let mut wrong: Vec<usize> =
             free.iter().zip(&values).filter(|(_, value)| **value < 0.0).map(|(&index, _)| index).collect();
@@ -83,7 +99,7 @@ pub(crate) fn on_simplex(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64
         if wrong.is_empty() {
             let mut out = vec![0.0; size];
             free.iter().zip(values).for_each(|(&index, value)| out[index] = value);
-            return Some(out);
+            return Some(Optimum { values: out, multiplier, stiffness });
         }
         if wrong.len() < fewest {
             (fewest, patience) = (wrong.len(), PATIENCE);
@@ -102,11 +118,11 @@ pub(crate) fn on_simplex(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64
     }
     // Cycling on a degenerate problem: a feasible point near the last one.
     let free: Vec<usize> = (0..size).filter(|&index| is_free[index]).collect();
-    let (values, _) = on(&free, gram, linear, sum)?;
+    let Optimum { values, multiplier, stiffness } = on(&free, gram, linear, sum)?;
     let positive: f64 = values.iter().map(|value| value.max(0.0)).sum();
     let mut out = vec![0.0; size];
     free.iter().zip(values).for_each(|(&index, value)| out[index] = value.max(0.0) * sum / positive);
-    Some(out)
+    Some(Optimum { values: out, multiplier, stiffness })
 }
 
 #[cfg(test)]

@@ -333,7 +333,7 @@ pub(crate) fn variance_of_the_vote(fits: &[Fit]) -> f64 {
 }
 
 /// Of an agent that never moves nothing private is known: its evidence is nil rather than its opinion.
-fn silence_the_still(model: &mut Model, crowd: &Crowd) -> Result<(), Error> {
+pub(crate) fn silence_the_still(model: &mut Model, crowd: &Crowd) -> Result<(), Error> {
     let (agents, ratios) = (model.evidence.agents(), model.evidence.ratios());
     let row = |agent: usize| match crowd.constant[agent] {
         true => vec![0.0; ratios],
@@ -409,7 +409,7 @@ fn votes(splits: &[Option<Split>]) -> Vec<f64> {
 }
 
 /// The columns side by side; an agent that never moves listens to itself.
-fn combine(
+pub(crate) fn combine(
     hearing: &Hearing<'_>,
     crowd: &Crowd,
     weights: &[Vec<f64>],
@@ -456,21 +456,25 @@ impl Whitened {
     }
 }
 
+/// Whether a support speaks of these agents.
+pub(crate) fn check_support(agents: usize, support: Option<&[Vec<usize>]>) -> Result<(), Error> {
+    let Some(support) = support else { return Ok(()) };
+    if support.len() == agents && support.iter().flatten().all(|&speaker| speaker < agents) {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        what: "support",
+        met: format!("{} lists", support.len()),
+        wanted: format!("{agents} lists of indices below that"),
+    })
+}
+
 fn check(panel: &Panel, params: &Whitened) -> Result<(), Error> {
     params.check()?;
     if panel.steps() < 3 {
         return Err(Error::NotReady { seen: panel.steps(), needed: 3 });
     }
-    if let Some(support) = &params.support {
-        let fits = support.len() == panel.agents() && support.iter().flatten().all(|&speaker| speaker < panel.agents());
-        if !fits {
-            return Err(Error::Shape {
-                what: "support",
-                met: format!("{} lists", support.len()),
-                wanted: format!("{} lists of indices below that", panel.agents()),
-            });
-        }
-    }
+    check_support(panel.agents(), params.support.as_deref())?;
     let size = panel.agents() * panel.ratios();
     if params.support.is_none() {
         super::moments::affordable(size, 1, "give a graph of who may hear whom, or fewer agents")?;

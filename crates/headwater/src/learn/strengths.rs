@@ -1,0 +1,143 @@
+//! Speaker strengths: with a known graph, one number per speaker instead of one per edge.
+//!
+//! In: expected moments of who hears whom. Out: the strengths g, the weight s a listener gives itself, and δ, that make
+//! them likeliest: `a[ℓ,k] = (1−s) F[ℓ,k] g_ℓ / Σ_{m≠k} F[m,k] g_m`, `a[k,k] = s`; a listener who follows nobody hears
+//! itself. Log-strengths have a standard normal prior, so that who is heard by few stays near the middle.
+//!
+//! Legend: b = (1−δ)a a column; G, c its normal equations; the loss of a listener is ½bᵀGb − cᵀb.
+
+use super::fit;
+use super::hearing::Hearing;
+use super::quasi_newton::minimise;
+use super::state_space::inverted;
+use faer::{Mat, MatRef};
+
+/// Steps of the search within one round; it goes on from there in the next.
+const STEPS: usize = 30;
+
+/// Strengths as they stand.
+#[derive(Debug, Clone)]
+pub(crate) struct Strengths {
+    /// log g.
+    logs: Vec<f64>,
+    /// log s/(1−s).
+    own: f64,
+}
+
+/// What one listener may hear, and what came of it.
+struct Listener {
+    /// Speakers, by position in the columns.
+    speakers: Vec<usize>,
+    /// Which of them is the listener itself.
+    own: Option<usize>,
+    gram: Mat<f64>,
+    linear: Vec<f64>,
+}
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+fn logit(p: f64) -> f64 {
+    (p / (1.0 - p)).ln()
+}
+
+impl Strengths {
+    pub(crate) fn equal(agents: usize, own: f64) -> Self {
+        Strengths { logs: vec![0.0; agents], own: logit(own) }
+    }
+
+    /// g, with a geometric mean of one.
+    pub(crate) fn relative(&self) -> Vec<f64> {
+        let mean = self.logs.iter().sum::<f64>() / self.logs.len() as f64;
+        self.logs.iter().map(|log| (log - mean).exp()).collect()
+    }
+
+    /// s.
+    pub(crate) fn self_weight(&self) -> f64 {
+        logistic(self.own)
+    }
+
+    /// The negative logarithm of the prior.
+    pub(crate) fn penalty(&self) -> f64 {
+        0.5 * self.logs.iter().map(|log| log * log).sum::<f64>()
+    }
+
+    /// The weights of a listener.
+    fn column(&self, speakers: &[usize], own: Option<usize>) -> Vec<f64> {
+        let kept = self.self_weight();
+        let strength = |place: usize| if Some(place) == own { 0.0 } else { self.logs[speakers[place]].exp() };
+        let total: f64 = (0..speakers.len()).map(strength).sum();
+        let weight = |place: usize| match own {
+            _ if total == 0.0 => 1.0 / speakers.len() as f64,
+            Some(own) if own == place => kept,
+            Some(_) => (1.0 - kept) * strength(place) / total,
+            // A listener whose own series cannot be told from nothing gives all to the others.
+            None => strength(place) / total,
+        };
+        (0..speakers.len()).map(weight).collect()
+    }
+}
+
+/// Strengths, self-weight and sum of weights that make the loss smallest, from where they stand; the columns b that
+/// belong to them, and that sum.
+pub(crate) fn maximise(
+    strengths: &mut Strengths,
+    hearing: &Hearing<'_>,
+    innovation: &[Mat<f64>],
+    sum: f64,
+    given: Option<f64>,
+) -> (Vec<Vec<f64>>, f64) {
+    let listeners = hearing.each(|position| {
+        let listener = hearing.listeners[position];
+        let speakers = hearing.regressors(position).to_vec();
+        let own = speakers.binary_search(&hearing.original(listener)).ok();
+        let (gram, linear) = fit::normal(&hearing.ear(position), &inverted(&innovation[listener]));
+        Listener { speakers, own, gram, linear }
+    });
+    let agents = strengths.logs.len();
+    let start: Vec<f64> =
+        strengths.logs.iter().copied().chain([strengths.own, logit(given.unwrap_or(sum))]).collect();
+    let read = |x: &[f64]| (Strengths { logs: x[..agents].to_vec(), own: x[agents] }, logistic(x[agents + 1]));
+    let loss = |x: &[f64]| {
+        let (strengths, sum) = read(x);
+        let kept = strengths.self_weight();
+        let mut gradient = vec![0.0; x.len()];
+        let mut loss = strengths.penalty();
+        gradient.iter_mut().zip(&strengths.logs).for_each(|(slope, log)| *slope = *log);
+        for listener in &listeners {
+            let column = strengths.column(&listener.speakers, listener.own);
+            let weights: Vec<f64> = column.iter().map(|weight| sum * weight).collect();
+            let pulled = &listener.gram * MatRef::from_column_major_slice(&weights, weights.len(), 1);
+            let pulled = pulled.col_as_slice(0);
+            let slope: Vec<f64> = pulled.iter().zip(&listener.linear).map(|(pulled, linear)| pulled - linear).collect();
+            let terms = weights.iter().zip(pulled).zip(&listener.linear);
+            loss += terms.map(|((weight, pulled), linear)| weight * (0.5 * pulled - linear)).sum::<f64>();
+            gradient[agents + 1] +=
+                (1.0 - sum) * weights.iter().zip(&slope).map(|(weight, slope)| weight * slope).sum::<f64>();
+            let others = || (0..column.len()).filter(|place| Some(*place) != listener.own);
+            let given: f64 = others().map(|place| column[place]).sum();
+            if given == 0.0 || others().next().is_none() {
+                continue;
+            }
+            let mean = others().map(|place| column[place] * slope[place]).sum::<f64>() / given;
+            for place in others() {
+                gradient[listener.speakers[place]] += sum * column[place] * (slope[place] - mean);
+            }
+            if let Some(own) = listener.own {
+                gradient[agents] += sum * kept * (1.0 - kept) * (slope[own] - mean);
+            }
+        }
+        if given.is_some() {
+            gradient[agents + 1] = 0.0;
+        }
+        (loss, gradient)
+    };
+    let (found, sum) = read(&minimise(loss, start, STEPS));
+    let sum = given.unwrap_or_else(|| sum.clamp(1.0 - fit::ADAPTATION.end(), 1.0 - fit::ADAPTATION.start()));
+    *strengths = found;
+    let columns = listeners
+        .iter()
+        .map(|listener| strengths.column(&listener.speakers, listener.own).iter().map(|weight| sum * weight).collect());
+    (columns.collect(), sum)
+}
