@@ -15,6 +15,7 @@ use headwater_posts::read::{Bad, Preset};
 use headwater_posts::score::column::Wanted;
 use headwater_posts::select::{Moment, Selection, Topic, read_users, window};
 use jiff::tz::TimeZone;
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -35,12 +36,25 @@ const LISTED: usize = 20;
     after_help = "Posts are CSV, JSON lines or Parquet, plain, gzip or zstd, with user, time and text.\nTopics: words, \"phrases\", prefix*, #tag, @name, AND, OR, NOT, parentheses; a topic may end in @FROM..TO.\n\nExample: headwater beliefs posts.csv.gz --topic 'biden OR \"white house\"' --timezone America/New_York --out beliefs.parquet\n         headwater beliefs dump.jsonl --preset x-v2 --from 2021-01-20 --min-posts 50 --out beliefs.csv"
 )]
 pub(crate) struct Beliefs {
-    /// Files or 'patterns*'; - is standard input
-    #[arg(required = true)]
-    posts: Vec<PathBuf>,
+    #[command(flatten)]
+    options: PostOptions,
     /// Where to write the beliefs: .parquet, otherwise CSV
     #[arg(long, value_name = "BELIEFS")]
     out: PathBuf,
+    /// Write the data-quality summary as JSON
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// How to print the summary; the table goes to the screen, JSON and CSV (by user) to standard output
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Which posts count, and as what: for every command that starts from posts.
+#[derive(Debug, Args)]
+pub(crate) struct PostOptions {
+    /// Files or 'patterns*'; - is standard input
+    #[arg(required = true)]
+    pub(crate) posts: Vec<PathBuf>,
     /// The platform the posts come from
     #[arg(help_heading = READING, long, value_enum)]
     preset: Option<PresetName>,
@@ -91,12 +105,6 @@ pub(crate) struct Beliefs {
     /// Fill silence: users hold their last opinion, and before their first word the first one
     #[arg(help_heading = OPINION, long)]
     carry_forward: bool,
-    /// Write the data-quality summary as JSON
-    #[arg(long, value_name = "FILE")]
-    summary: Option<PathBuf>,
-    /// How to print the summary; the table goes to the screen, JSON and CSV (by user) to standard output
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -154,25 +162,8 @@ pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Mapp
 impl Beliefs {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
         self.check_paths()?;
-        let selection = self.selection(screen)?;
-        let scorer = scorer(&self.scorer, screen)?;
-        let hypotheses = if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two };
-        let calendar = Calendar::new(self.bin, self.timezone.clone());
-        let english = !selection.languages.is_empty() && self.lang.is_empty();
-        let mut door = Door::new(selection, scorer, calendar, hypotheses)
-            .min_posts(self.min_posts)
-            .max_bad(self.max_bad.unwrap_or_default());
-        let mut rejects = self.rejects.as_deref().map(Rejects::create).transpose()?;
-        let read = self.read(&mut door, rejects.as_mut(), screen).and_then(|()| Ok(door.finish()?));
-        if let Some(rejects) = rejects
-            && (read.is_ok() || rejects.rows > 0)
-        {
-            // Whoever stopped because of them wants to see them most of all.
-            rejects.draft.commit()?;
-        }
-        let (beliefs, mut quality) = read?;
-        self.warn(&quality, english, screen);
-        let table = self.write(&beliefs, &mut quality, screen)?;
+        let (beliefs, mut quality) = self.options.gather::<Failure>(None, |_| (), screen)?;
+        let table = self.options.write(&self.out, &beliefs, &mut quality, screen)?;
         let summary = self.summary.as_deref().map(|path| draft_json(path, &quality)).transpose()?;
         table.commit()?;
         summary.map(Draft::commit).transpose()?;
@@ -185,17 +176,58 @@ impl Beliefs {
             let message = format!("beliefs are not written as .{extension}");
             return Err(Failure::usage(message, "let --out end in .csv or .parquet"));
         }
-        let outputs = [Some(&self.out), self.rejects.as_ref(), self.summary.as_ref()];
-        check(self.posts.iter().chain(&self.users), outputs.into_iter().flatten())
+        let outputs = [Some(&self.out), self.options.rejects.as_ref(), self.summary.as_ref()];
+        check(self.options.posts.iter().chain(&self.options.users), outputs.into_iter().flatten())
+    }
+}
+
+impl PostOptions {
+    /// Reads, selects, scores and bins. `known` replaces the users that --users names; `meet` sees every batch before the
+    /// door does, and may change it. Errors of the door become the caller's.
+    pub(crate) fn gather<E: From<Error> + From<Failure>>(
+        &self,
+        known: Option<HashSet<String>>,
+        meet: impl FnMut(&mut Batch),
+        screen: &Screen,
+    ) -> Result<(bin::Beliefs, Quality), E> {
+        let mut selection = self.selection(screen)?;
+        selection.users = match known {
+            Some(known) => Some(known),
+            None => self.users.as_deref().map(read_users).transpose()?,
+        };
+        let scorer = scorer(&self.scorer, screen)?;
+        let hypotheses = if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two };
+        let calendar = Calendar::new(self.bin, self.timezone.clone());
+        let english = !selection.languages.is_empty() && self.lang.is_empty();
+        let mut door = Door::new(selection, scorer, calendar, hypotheses)
+            .min_posts(self.min_posts)
+            .max_bad(self.max_bad.unwrap_or_default());
+        let mut rejects = self.rejects.as_deref().map(Rejects::create).transpose()?;
+        let read: Result<_, E> = self.read(&mut door, meet, rejects.as_mut(), screen);
+        let read = read.and_then(|()| Ok(door.finish()?));
+        if let Some(rejects) = rejects
+            && (read.is_ok() || rejects.rows > 0)
+        {
+            // Whoever stopped because of them wants to see them most of all.
+            rejects.draft.commit().map_err(Failure::from)?;
+        }
+        let (beliefs, quality) = read?;
+        self.warn(&quality, english, screen);
+        Ok((beliefs, quality))
+    }
+
+    /// The languages that stay; all where there are none.
+    pub(crate) fn languages(&self) -> Vec<String> {
+        match self.scorer.scorer {
+            _ if !self.lang.is_empty() => self.lang.clone(),
+            ScorerName::Builtin if !self.any_language => vec!["en".to_owned()],
+            _ => Vec::new(),
+        }
     }
 
     fn selection(&self, screen: &Screen) -> Result<Selection, Failure> {
         let topics = self.topic.iter().map(|topic| Topic::parse(topic, &self.timezone)).collect::<Result<_, _>>()?;
-        let languages = match self.scorer.scorer {
-            _ if !self.lang.is_empty() => self.lang.clone(),
-            ScorerName::Builtin if !self.any_language => vec!["en".to_owned()],
-            _ => Vec::new(),
-        };
+        let languages = self.languages();
         let foreign = self.any_language || !languages.iter().all(|lang| lang.to_ascii_lowercase().starts_with("en"));
         if self.scorer.scorer == ScorerName::Builtin && foreign {
             screen.warn("the built-in scorer reads English; its opinion of other languages is noise");
@@ -205,11 +237,17 @@ impl Beliefs {
             window: window(self.from, self.to, &self.timezone)?,
             languages,
             reposts: self.reposts == Reposts::Keep,
-            users: self.users.as_deref().map(read_users).transpose()?,
+            users: None,
         })
     }
 
-    fn read(&self, door: &mut Door, mut rejects: Option<&mut Rejects>, screen: &Screen) -> Result<(), Failure> {
+    fn read<E: From<Error> + From<Failure>>(
+        &self,
+        door: &mut Door,
+        mut meet: impl FnMut(&mut Batch),
+        mut rejects: Option<&mut Rejects>,
+        screen: &Screen,
+    ) -> Result<(), E> {
         let mut mapping = mapping(self.preset, &self.map)?;
         if self.scorer.scorer == ScorerName::Column {
             mapping = mapping.with_scores(if self.hypotheses == 3 { Wanted::Classes } else { Wanted::Either });
@@ -218,7 +256,8 @@ impl Beliefs {
             }
         }
         let mut named = 0;
-        each_batch(&self.posts, mapping, screen, |mut batch| {
+        each_batch::<E>(&self.posts, mapping, screen, |mut batch| {
+            meet(&mut batch);
             let taken = door.take(&mut batch);
             for bad in &batch.bad {
                 if named < NAMED {
@@ -258,8 +297,15 @@ impl Beliefs {
         }
     }
 
-    fn write(&self, beliefs: &bin::Beliefs, quality: &mut Quality, screen: &Screen) -> Result<Draft, Failure> {
-        let mut rows = BeliefsRows::create(&self.out, beliefs.hypotheses.names())?;
+    /// The table of beliefs, ready to be committed.
+    pub(crate) fn write(
+        &self,
+        out: &Path,
+        beliefs: &bin::Beliefs,
+        quality: &mut Quality,
+        screen: &Screen,
+    ) -> Result<Draft, Failure> {
+        let mut rows = BeliefsRows::create(out, beliefs.hypotheses.names())?;
         let total = if self.carry_forward { quality.bins * quality.users as u64 } else { quality.beliefs };
         let mut progress = screen.progress("writing", total);
         let mut written = 0;
@@ -290,7 +336,9 @@ impl Beliefs {
             None => Ok(rows.finish()?),
         }
     }
+}
 
+impl Beliefs {
     fn print(&self, quality: &Quality, screen: &mut Screen) -> Result<(), Failure> {
         match self.format {
             Format::Json => screen.json(quality),
@@ -303,7 +351,7 @@ impl Beliefs {
                 screen.result(&csv(&["user", "posts", "bins", "silent_share", "first", "last"], rows.collect()))
             }
             Format::Table => {
-                screen.remark(&wrapped(&self.told(quality)));
+                screen.remark(&wrapped(&told(quality)));
                 let mut users: Vec<_> = quality.by_user.iter().collect();
                 users.sort_by_key(|user| std::cmp::Reverse(user.posts));
                 let rows = users.iter().take(LISTED).map(|user| {
@@ -321,52 +369,52 @@ impl Beliefs {
             }
         }
     }
+}
 
-    /// The summary in words.
-    fn told(&self, quality: &Quality) -> String {
-        let dropped = &quality.dropped;
-        let reasons = [
-            (quality.rejected, "unreadable"),
-            (quality.duplicates, "repeated"),
-            (dropped.user, "by other users"),
-            (dropped.window, "outside the dates"),
-            (dropped.language, "in other languages"),
-            (dropped.repost, "reposted"),
-            (dropped.topic, "off topic"),
-            (dropped.min_posts, "by users with too few posts"),
-        ];
-        let left: Vec<String> =
-            reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
-        let left = if left.is_empty() { String::new() } else { format!(" ({})", left.join(", ")) };
-        let other = match quality.other_lines {
-            0 => String::new(),
-            lines => format!(" {} held no post.", count(lines as usize, "line")),
-        };
-        let filled = match quality.carried_forward {
-            0 => String::new(),
-            filled => format!(" {} filled by carrying opinions forward.", count(filled as usize, "silence")),
-        };
-        format!(
-            "{} of {} kept{left}.{other}\n{} over {} from {} to {}; {} of it silent, {} clipped.{filled}\n",
-            quality.kept,
-            count(quality.rows as usize, "post"),
-            count(quality.users, "user"),
-            count(quality.bins as usize, "bin"),
-            quality.first,
-            quality.last,
-            percent(quality.silent_share),
-            count(quality.clipped as usize, "opinion"),
-        )
-    }
+/// The summary in words.
+pub(crate) fn told(quality: &Quality) -> String {
+    let dropped = &quality.dropped;
+    let reasons = [
+        (quality.rejected, "unreadable"),
+        (quality.duplicates, "repeated"),
+        (dropped.user, "by other users"),
+        (dropped.window, "outside the dates"),
+        (dropped.language, "in other languages"),
+        (dropped.repost, "reposted"),
+        (dropped.topic, "off topic"),
+        (dropped.min_posts, "by users with too few posts"),
+    ];
+    let left: Vec<String> =
+        reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+    let left = if left.is_empty() { String::new() } else { format!(" ({})", left.join(", ")) };
+    let other = match quality.other_lines {
+        0 => String::new(),
+        lines => format!(" {} held no post.", count(lines as usize, "line")),
+    };
+    let filled = match quality.carried_forward {
+        0 => String::new(),
+        filled => format!(" {} filled by carrying opinions forward.", count(filled as usize, "silence")),
+    };
+    format!(
+        "{} of {} kept{left}.{other}\n{} over {} from {} to {}; {} of it silent, {} clipped.{filled}\n",
+        quality.kept,
+        count(quality.rows as usize, "post"),
+        count(quality.users, "user"),
+        count(quality.bins as usize, "bin"),
+        quality.first,
+        quality.last,
+        percent(quality.silent_share),
+        count(quality.clipped as usize, "opinion"),
+    )
 }
 
 /// Reads posts batch by batch, with a sign of life.
-pub(crate) fn each_batch(
+pub(crate) fn each_batch<E: From<Error>>(
     names: &[PathBuf],
     mapping: Mapping,
     screen: &Screen,
-    mut each: impl FnMut(Batch) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    mut each: impl FnMut(Batch) -> Result<(), E>,
+) -> Result<(), E> {
     let posts = Posts::open(names, mapping)?;
     let total = posts.total_bytes();
     // A pipe does not say how long it is.

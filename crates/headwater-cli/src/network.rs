@@ -128,7 +128,7 @@ impl Network {
                     }
                 }
                 batch.bad.iter().take(1).for_each(|bad| screen.warn(&bad.to_string()));
-                Ok(())
+                Ok::<(), Failure>(())
             })?;
         }
         if self.min_posts > 0 && facts.posts.is_empty() {
