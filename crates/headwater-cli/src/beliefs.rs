@@ -69,7 +69,7 @@ pub(crate) struct PostOptions {
     rejects: Option<PathBuf>,
     /// What the posts are about; repeat for either of several: QUERY or QUERY@FROM..TO
     #[arg(help_heading = SELECTION, long, value_name = "QUERY")]
-    topic: Vec<String>,
+    pub(crate) topic: Vec<String>,
     /// First day, in the time zone
     #[arg(help_heading = SELECTION, long, value_name = "DATE")]
     from: Option<Moment>,
@@ -90,9 +90,9 @@ pub(crate) struct PostOptions {
     min_posts: u64,
     /// Only these users: a CSV with a column user, or one name per line
     #[arg(help_heading = SELECTION, long, value_name = "FILE")]
-    users: Option<PathBuf>,
+    pub(crate) users: Option<PathBuf>,
     #[command(flatten)]
-    scorer: ScorerOptions,
+    pub(crate) scorer: ScorerOptions,
     /// 2: positive and negative; 3: neutral is a state of its own
     #[arg(help_heading = OPINION, long, value_name = "2|3", default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
     hypotheses: u8,
@@ -191,6 +191,8 @@ impl PostOptions {
         screen: &Screen,
     ) -> Result<(bin::Beliefs, Quality), E> {
         let mut selection = self.selection(screen)?;
+        // Whoever says which users may count also says which of them are absent.
+        let counted = known.is_some();
         selection.users = match known {
             Some(known) => Some(known),
             None => self.users.as_deref().map(read_users).transpose()?,
@@ -211,7 +213,10 @@ impl PostOptions {
             // Whoever stopped because of them wants to see them most of all.
             rejects.draft.commit().map_err(Failure::from)?;
         }
-        let (beliefs, quality) = read?;
+        let (beliefs, mut quality) = read?;
+        if counted {
+            quality.absent_users = 0;
+        }
         self.warn(&quality, english, screen);
         Ok((beliefs, quality))
     }

@@ -1,28 +1,47 @@
-//! `headwater demo`: the main job on a simulated world, recovered beside true.
+//! `headwater demo`: the main job on simulated worlds, recovered beside true.
+//!
+//! First a world of posts, through the same stages as `discover`; then a world of beliefs that are known exactly, where the
+//! whole network is recovered to rounding.
 
+mod posts;
+
+use crate::discover::Discover;
 use crate::failure::Failure;
-use crate::rank::judged;
+use crate::output::{create, write};
 use crate::screen::{Format, Screen, csv, number, percent, table};
 use crate::simulate::write_world;
 use clap::Args;
 use headwater::compare::{Comparison, Known, compare};
-use headwater::confidence::{self, Verdict};
 use headwater::influence;
 use headwater::learn::gsl::{GslParams, gsl};
-use headwater::learn::whitened::{Whitened, held_out, whitened};
+use headwater::learn::whitened::{Whitened, whitened};
 use headwater::simulate::{World, WorldParams, run};
-use headwater_files::{BeliefsFormat, read_beliefs, write_model};
+use headwater_files::{BeliefsFormat, Truth, read_beliefs, write_model, write_truth};
+use headwater_posts::bin::{Bin, Calendar};
+use jiff::tz::TimeZone;
+use posts::PostWorld;
 use serde::Serialize;
-use std::path::PathBuf;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 
-/// Shows the whole path on a simulated world: beliefs, model, ranking, the recovered beside the true
+/// Days that people post, and the noise of a post.
+const DAYS: usize = 400;
+const NOISE: f64 = 0.7;
+
+/// Resamples and rotations: fewer than usual, so that it takes seconds.
+const DRAWS: &str = "100";
+
+/// Steps of the world of exact beliefs.
+const STEPS: usize = 100;
+
+/// Shows the whole path on simulated worlds: posts, beliefs, model, ranking, the recovered beside the true
 #[derive(Debug, Args)]
 #[command(after_help = "Example: headwater demo --out demo")]
 pub(crate) struct Demo {
-    /// Keep the beliefs, the truth and the model in this folder
+    /// Keep the posts, who follows whom, the truth and everything that discover writes in this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Seed of the world
+    /// Seed of the worlds
     #[arg(long, default_value_t = 21)]
     seed: u64,
     /// How to print
@@ -32,43 +51,13 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
-        let params = WorldParams { steps: 100, seed: self.seed, ..WorldParams::default() };
-        screen.remark("simulating 20 agents over 100 steps; agents 0, 1 and 2 are the well-informed ones");
-        let mut world = World::new(params)?;
-        let panel = match &self.out {
-            Some(folder) => {
-                let path = write_world(world.clone(), folder, BeliefsFormat::Parquet, false, screen)?;
-                read_beliefs(&path, false)?.panel
+        let outcome = match &self.out {
+            Some(folder) => self.outcome(folder, screen)?,
+            None => {
+                let folder = tempfile::tempdir()
+                    .map_err(|error| Failure::data(format!("cannot create a folder to work in: {error}")))?;
+                self.outcome(folder.path(), screen)?
             }
-            None => run(&mut world)?,
-        };
-        let truth = world.truth();
-        screen.remark("learning who listens to whom from their public beliefs alone");
-        let params = Whitened::default();
-        let mut model = whitened(&panel, &params)?;
-        model.diagnostics.skill = confidence::skill(&panel, &held_out(&panel, &params)?);
-        let paper = gsl(&panel, &GslParams::default())?;
-        if let Some(folder) = &self.out {
-            write_model(&folder.join("model.json"), &model)?;
-        }
-        let (learned, known) = (influence(&model)?, influence(&truth)?);
-        let outcome = Outcome {
-            verdict: judged(&model),
-            reference: model.roster.reference().to_owned(),
-            comparison: compare(&model, &Known::of(&truth)?, 3)?,
-            paper: compare(&paper, &Known::of(&truth)?, 3)?,
-            agents: (learned.ranking().into_iter().enumerate())
-                .map(|(position, agent)| Row {
-                    rank: position + 1,
-                    agent: model.roster.agents()[agent].clone(),
-                    share: learned.share.as_ref().map(|shares| shares[agent]),
-                    true_share: known.share.as_ref().map(|shares| shares[agent]),
-                    centrality: learned.centrality.values[agent],
-                    true_centrality: known.centrality.values[agent],
-                    informativeness: learned.informativeness[agent],
-                    true_informativeness: known.informativeness[agent],
-                })
-                .collect(),
         };
         match self.format {
             Format::Json => screen.json(&outcome),
@@ -77,11 +66,84 @@ impl Demo {
         }
     }
 
+    fn outcome(&self, folder: &Path, screen: &Screen) -> Result<Outcome, Failure> {
+        let exact = self.exact(&folder.join("exact"), screen)?;
+        let world = PostWorld::new(self.seed, DAYS, NOISE)?;
+        let (users, written) = (world.truth.roster.agents().len(), world.posts.len());
+        screen.remark(&format!(
+            "simulating {users} people who write {written} posts in {DAYS} days; {} knows most, and most listen to her",
+            PostWorld::INFLUENCER
+        ));
+        create(folder)?;
+        let (posts, graph) = (folder.join("posts.csv"), folder.join("graph.csv"));
+        let calendar = Calendar::new(Bin::Day, TimeZone::UTC);
+        let rows = world.posts.iter();
+        let rows = rows.map(|post| vec![post.user.to_owned(), calendar.show(post.time), post.text.clone()]);
+        write(&posts, csv(&["user", "time", "text"], rows.collect()).as_bytes())?;
+        let rows = world.follows.iter().map(|(source, target)| vec![(*source).to_owned(), (*target).to_owned()]);
+        write(&graph, csv(&["source", "target"], rows.collect()).as_bytes())?;
+        let truth = Truth { model: world.truth.clone(), changes: Vec::new() };
+        write_truth(&folder.join("truth.json"), &truth)?.commit()?;
+        let path = |path: &Path| path.display().to_string();
+        let (posts, graph, out) = (path(&posts), path(&graph), path(folder));
+        let arguments = [&posts, "--graph", &graph, "--out", &out, "--bootstrap", DRAWS, "--null", DRAWS];
+        let found = Discover::with(&arguments)?.discover(screen)?;
+
+        let (learned, known) = (influence(&found.model)?, influence(&world.truth)?);
+        let names = found.model.roster.agents();
+        let agents = (learned.ranking().into_iter().enumerate()).map(|(position, agent)| {
+            let truly = world.truth.roster.agent(&names[agent])?;
+            Ok(Row {
+                rank: position + 1,
+                agent: names[agent].clone(),
+                share: learned.share.as_ref().map(|shares| shares[agent]),
+                true_share: known.share.as_ref().map(|shares| shares[truly]),
+                centrality: learned.centrality.values[agent],
+                true_centrality: known.centrality.values[truly],
+                informativeness: learned.informativeness[agent],
+                true_informativeness: known.informativeness[truly],
+            })
+        });
+        Ok(Outcome {
+            verdict: found.ranking["verdict"].clone(),
+            reference: found.model.roster.reference().to_owned(),
+            comparison: compare(&found.model, &Known::of(&world.truth)?, 3)?,
+            adaptation: (found.model.adaptation, world.truth.adaptation),
+            agents: agents.collect::<Result<_, Failure>>()?,
+            posts: written,
+            exact,
+        })
+    }
+
+    /// The world of exact beliefs, which are kept only if the rest is.
+    fn exact(&self, folder: &Path, screen: &Screen) -> Result<Exact, Failure> {
+        let params = WorldParams { steps: STEPS, seed: self.seed, ..WorldParams::default() };
+        let mut world = World::new(params)?;
+        let panel = match &self.out {
+            Some(_) => {
+                let path = write_world(world.clone(), folder, BeliefsFormat::Parquet, false, screen)?;
+                read_beliefs(&path, false)?.panel
+            }
+            None => run(&mut world)?,
+        };
+        let truth = world.truth();
+        let model = whitened(&panel, &Whitened::default())?;
+        let paper = gsl(&panel, &GslParams::default())?;
+        if self.out.is_some() {
+            write_model(&folder.join("model.json"), &model)?;
+        }
+        Ok(Exact {
+            comparison: compare(&model, &Known::of(&truth)?, 3)?,
+            paper: compare(&paper, &Known::of(&truth)?, 3)?,
+        })
+    }
+
     fn next(&self) -> String {
         match &self.out {
             Some(folder) => format!(
-                "\nFiles in {0}: beliefs.parquet, truth.json, model.json.\nNext: headwater explain {0}/model.json --agent 0 --what-if remove\n",
-                folder.display()
+                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\n",
+                folder.display(),
+                PostWorld::INFLUENCER
             ),
             None => "\nKeep the files with: headwater demo --out demo\n".to_owned(),
         }
@@ -91,12 +153,22 @@ impl Demo {
 /// The recovered beside the true.
 #[derive(Serialize)]
 struct Outcome {
-    verdict: Verdict,
+    verdict: Value,
     reference: String,
+    posts: usize,
+    comparison: Comparison,
+    /// δ, learned and true.
+    adaptation: (f64, f64),
+    agents: Vec<Row>,
+    exact: Exact,
+}
+
+/// What comes of beliefs that are known exactly.
+#[derive(Serialize)]
+struct Exact {
     comparison: Comparison,
     /// The paper's learner on the same beliefs.
     paper: Comparison,
-    agents: Vec<Row>,
 }
 
 #[derive(Serialize)]
@@ -128,15 +200,19 @@ impl Outcome {
             ]
         });
         let header = ["", "agent", "share", "(true)", "centrality", "(true)", "inform.", "(true)"];
+        let verdict = self.verdict["text"].as_str().unwrap_or_default();
         format!(
-            "{}\n\nWho drives what the group believes: influence = centrality × informativeness\n\n{}\nSquared error of the weights {} (the paper's learner on the same 100 steps: {}), difference of influence shares {}; {} of the true top 3 found. Reference: {:?}.\n",
-            self.verdict.text,
+            "{verdict}\n\nWho drives what the group believes, from {} posts: influence = centrality × informativeness\n\n{}\n{} of the true top 3 found; δ {} (true {}). Reference: {:?}.\n\nWhere beliefs are known exactly, 20 agents over {STEPS} steps: squared error of the weights {} (the paper's learner on the same steps: {}), difference of influence shares {}; {} of the true top 3 found.\n",
+            self.posts,
             table(&header, 2, rows.collect()),
-            measure(self.comparison.combination_error),
-            measure(self.paper.combination_error),
-            measure(self.comparison.influence_l1),
             shown(self.comparison.top_k_hit),
-            self.reference
+            number(self.adaptation.0),
+            number(self.adaptation.1),
+            self.reference,
+            measure(self.exact.comparison.combination_error),
+            measure(self.exact.paper.combination_error),
+            measure(self.exact.comparison.influence_l1),
+            shown(self.exact.comparison.top_k_hit),
         )
     }
 

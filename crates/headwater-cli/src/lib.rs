@@ -6,8 +6,10 @@
 mod beliefs;
 mod compare;
 mod demo;
+mod discover;
 mod explain;
 mod failure;
+mod fitting;
 mod interrupt;
 mod learn;
 mod network;
@@ -47,6 +49,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Demo),
+    Discover(Box<discover::Discover>),
     Simulate(simulate::Simulate),
     Beliefs(Box<beliefs::Beliefs>),
     Network(network::Network),
@@ -80,6 +83,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let mut screen = Screen::new(arguments.quiet);
     let outcome = with_threads(arguments.threads, || match arguments.command {
         Command::Demo(command) => command.run(&mut screen),
+        Command::Discover(command) => command.run(&mut screen),
         Command::Simulate(command) => command.run(&mut screen),
         Command::Beliefs(command) => command.run(&mut screen),
         Command::Network(command) => command.run(&mut screen),

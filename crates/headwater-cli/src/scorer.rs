@@ -49,13 +49,27 @@ pub(crate) fn scorer(options: &ScorerOptions, screen: &Screen) -> Result<Option<
             "give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
         )),
         (ScorerName::Roberta, Some(model)) => {
-            let folder = match Path::new(model) {
-                folder if folder.exists() || !hub::is_name(model) => folder.to_owned(),
-                _ => fetched(options, model, screen)?,
-            };
+            let folder = folder(options, model, screen)?;
             let _alive = screen.alive("reading the model");
             Ok(Some(Box::new(Roberta::open(&folder)?)))
         }
+    }
+}
+
+impl ScorerOptions {
+    /// The folder of the model, fetched if need be; `None` where there is no model.
+    pub(crate) fn folder(&self, screen: &Screen) -> Result<Option<PathBuf>, Failure> {
+        match (self.scorer, &self.model) {
+            (ScorerName::Roberta, Some(model)) => folder(self, model, screen).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn folder(options: &ScorerOptions, model: &str, screen: &Screen) -> Result<PathBuf, Failure> {
+    match Path::new(model) {
+        folder if folder.exists() || !hub::is_name(model) => Ok(folder.to_owned()),
+        _ => fetched(options, model, screen),
     }
 }
 

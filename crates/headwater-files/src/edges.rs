@@ -94,6 +94,30 @@ pub fn read_edges(path: &Path) -> Result<Edges, Error> {
 }
 
 impl Edges {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// With other names.
+    pub fn renamed(mut self, mut rename: impl FnMut(&str) -> String) -> Self {
+        for row in &mut self.rows {
+            (row.source, row.target) = (rename(&row.source), rename(&row.target));
+        }
+        self
+    }
+
+    /// Those between agents of a roster.
+    pub fn among(mut self, roster: &Roster) -> Self {
+        self.rows.retain(|row| roster.agent(&row.source).is_ok() && roster.agent(&row.target).is_ok());
+        self
+    }
+
     /// Names in order of first appearance.
     pub fn agents(&self) -> Vec<String> {
         let mut seen = HashMap::new();
@@ -149,6 +173,8 @@ mod tests {
         assert_eq!((edges.agents(), edges.repeated), (vec!["a".into(), "b".into()], 1));
         let roster = Roster::new(["b", "a"], ["x", "y"]).unwrap();
         assert_eq!(edges.graph(&roster).unwrap().speakers(), [vec![1], vec![0]]);
+        let few = edges.clone().renamed(|name| name.replace('b', "c")).among(&roster);
+        assert!(few.is_empty() && edges.clone().among(&roster).len() == 2);
         let edges = read("\u{feff}target,weight,source\r\nb,0.5,a\r\n").unwrap();
         assert_eq!(edges.indexed(&roster).unwrap(), [(1, 0, Some(0.5))]);
     }

@@ -1,0 +1,481 @@
+//! `headwater discover`: posts in, an honest ranking out, and everything on the way in one folder.
+//!
+//! Four stages: score and bin → learn → rank → write. Each reads what the one before it wrote, so that a run that was
+//! interrupted goes on where it stopped and ends with the same bytes ([`stages`]). With `--pseudonymise` names are replaced
+//! where posts enter; nothing behind that point knows them ([`pseudonyms`]).
+
+mod follows;
+mod pseudonyms;
+mod record;
+mod stages;
+
+use crate::beliefs::{PostOptions, told};
+use crate::failure::Failure;
+use crate::fitting::{FitOptions, fit};
+use crate::output::{write, write_json};
+use crate::rank::{Ranking, Trust};
+use crate::screen::{Format, Screen, count, csv, wrapped};
+use clap::{Args, Command, FromArgMatches};
+use follows::{Follows, GraphCounts, unsaid};
+use headwater::Model;
+use headwater_files::{read_beliefs, read_model, write_model};
+use headwater_posts::Error as Posts;
+use headwater_posts::bin;
+use headwater_posts::quality::Quality;
+use headwater_posts::read::expand;
+use headwater_posts::select::read_users;
+use pseudonyms::Pseudonyms;
+use record::{Input, Run, Used};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use stages::{Stages, fields};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Above this many agents rotations are drawn only when asked for: a fit of each takes too long.
+const NULL_AGENTS: usize = 100;
+
+/// Resamples and rotations when nothing is said.
+const USUAL: u64 = 200;
+
+/// Bins that the learner needs.
+const FEWEST_BINS: u64 = 10;
+
+/// Options of posts that say where things are, not what they are: files count by their contents.
+const PLACES: [&str; 6] = ["posts", "users", "rejects", "model", "cache", "hub_url"];
+
+/// What a run writes, beside `run.json`.
+const BELIEFS: &str = "beliefs.parquet";
+const MODEL: &str = "model.json";
+const RANKING: [&str; 3] = ["ranking.json", "ranking.csv", "edges.csv"];
+
+/// Does everything: posts in; beliefs, a model, a ranking with how sure it is, and a record of the run out
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Writes beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv and run.json.\nInterrupted, the same command goes on where it stopped.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
+)]
+pub(crate) struct Discover {
+    // The first, before others take their values.
+    #[command(flatten)]
+    used: Used,
+    #[command(flatten)]
+    posts: PostOptions,
+    /// Who follows whom: CSV source,target, the target follows the source; nobody hears anybody else
+    #[arg(long, value_name = "EDGES")]
+    graph: Option<PathBuf>,
+    /// Folder to write
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Replace names of users by keyed hashes in everything that is written or shown; the key is in this file
+    #[arg(long, value_name = "KEYFILE")]
+    pseudonymise: Option<PathBuf>,
+    #[command(flatten)]
+    fit: FitOptions,
+    #[command(flatten)]
+    trust: TrustOptions,
+    /// How to print the ranking
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// How sure it is.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How sure")]
+struct TrustOptions {
+    /// 90 % intervals of shares and ranks, from this many resamples; 0 for none
+    #[arg(long, value_name = "N", default_value_t = USUAL, value_parser = parse_draws)]
+    bootstrap: u64,
+    /// p-values of agents and edges, from this many rotations in which nobody listens; 0 for none [default: 200, none above 100 users]
+    #[arg(long, value_name = "N", value_parser = parse_draws)]
+    null: Option<u64>,
+    /// How many the top is, for the probability to be among them
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    top: u64,
+    /// Seed of resamples and rotations
+    #[arg(long, default_value_t = 21)]
+    seed: u64,
+}
+
+fn parse_draws(text: &str) -> Result<u64, String> {
+    let draws = text.parse().ok().filter(|draws| *draws == 0 || (20..=100_000).contains(draws));
+    draws.ok_or_else(|| "wanted 0, or 20 to 100000".to_owned())
+}
+
+/// What the first stage found.
+#[derive(Debug, Serialize, Deserialize)]
+struct Scored {
+    counts: Value,
+    /// As given, without names where they are hidden.
+    topic: Vec<String>,
+}
+
+/// What the second stage found beside the model.
+#[derive(Debug, Serialize, Deserialize)]
+struct Choice {
+    choice: Option<String>,
+}
+
+/// What the third stage would print.
+#[derive(Debug, Serialize, Deserialize)]
+struct Shown {
+    text: String,
+}
+
+/// What a run ends with.
+pub(crate) struct Found {
+    pub(crate) model: Model,
+    /// The ranking as JSON.
+    pub(crate) ranking: Value,
+    csv: String,
+    text: String,
+}
+
+/// Users who may count.
+struct Known {
+    /// Those of --users.
+    listed: Option<HashSet<String>>,
+    /// Those that are in the graph, too.
+    both: Option<HashSet<String>>,
+}
+
+/// Why the posts did not become beliefs.
+enum Trouble {
+    Posts(Posts),
+    Other(Failure),
+}
+
+impl From<Posts> for Trouble {
+    fn from(error: Posts) -> Self {
+        Trouble::Posts(error)
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Trouble::Other(failure)
+    }
+}
+
+impl Discover {
+    /// As from a command line, without the names of the program and the command.
+    pub(crate) fn with(arguments: &[&str]) -> Result<Self, Failure> {
+        let command = Discover::augment_args(Command::new("discover").no_binary_name(true));
+        let matches = command.try_get_matches_from(arguments);
+        let discover = matches.and_then(|matches| Discover::from_arg_matches(&matches));
+        discover.map_err(|error| Failure::Usage { message: error.to_string(), hint: None })
+    }
+
+    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        let found = self.discover(screen)?;
+        match self.format {
+            Format::Json => screen.json(&found.ranking),
+            Format::Csv => screen.result(&found.csv),
+            Format::Table => screen.text(&format!("{}\n{}", found.text, self.next())),
+        }
+    }
+
+    fn next(&self) -> String {
+        let out = self.out.display();
+        format!(
+            "Files in {out}: {BELIEFS}, {MODEL}, {}, run.json.\nNext: headwater explain {out}/{MODEL} --agent NAME --what-if remove\n",
+            RANKING.join(", ")
+        )
+    }
+
+    /// All stages.
+    pub(crate) fn discover(&self, screen: &Screen) -> Result<Found, Failure> {
+        let mut pseudonyms = self.pseudonymise.as_deref().map(Pseudonyms::read).transpose()?;
+        let inputs = self.inputs(screen)?;
+        let follows = self.graph.as_deref().map(|path| Follows::read(path, pseudonyms.as_mut())).transpose()?;
+        let hashes = |role: &str| -> Vec<&str> {
+            inputs.iter().filter(|input| input.role == role).map(|input| input.sha256.as_str()).collect()
+        };
+        let key = pseudonyms.as_ref().map(Pseudonyms::fingerprint);
+        let mut stages = Stages::new(&self.out);
+
+        let read = ["posts", "users", "graph", "scorer"].map(&hashes);
+        let depends = json!({
+            "inputs": read,
+            "options": self.used.of::<PostOptions>(&PLACES),
+            "pseudonyms": key,
+        });
+        let scored: Scored = stages.stage("score", &depends, &[BELIEFS], screen, |room| {
+            self.score(room, pseudonyms.as_mut(), follows.as_ref(), screen)
+        })?;
+        let beliefs = stages.path(BELIEFS);
+        let panel = read_beliefs(&beliefs, false)?.panel;
+        // What became of the graph was counted with the posts.
+        let graph =
+            follows.as_ref().map(|follows| follows.among(panel.roster(), 0, 0)).transpose()?.map(|(graph, _)| graph);
+
+        let depends = json!({
+            "beliefs": stages.hash(BELIEFS),
+            "graph": [hashes("graph"), vec![key.as_deref().unwrap_or_default()]],
+            "options": self.used.of::<FitOptions>(&[]),
+        });
+        let learned: Choice = stages.stage("learn", &depends, &[MODEL], screen, |room| {
+            let support = graph.as_ref().map(|graph| graph.speakers().to_vec());
+            let learned = fit(&panel, support, &self.fit, screen).map_err(self.about())?;
+            write_model(&room.join(MODEL), &learned.model)?;
+            Ok(Choice { choice: learned.choice })
+        })?;
+        let model = read_model(&stages.path(MODEL))?;
+
+        let trust = self.trust(panel.agents(), screen);
+        let depends = json!({
+            "beliefs": stages.hash(BELIEFS),
+            "model": stages.hash(MODEL),
+            "graph": [hashes("graph"), vec![key.as_deref().unwrap_or_default()]],
+            "options": [json!(trust.bootstrap), json!(trust.null), json!(trust.top), json!(trust.seed)],
+        });
+        let shown: Shown = stages.stage("rank", &depends, &RANKING, screen, |room| {
+            let mut ranking = Ranking::new(&model)?;
+            ranking.add_activity(&panel).map_err(self.about())?;
+            if let Some(graph) = &graph {
+                ranking.add_graph(graph, &model.roster)?;
+            }
+            ranking.add_trust(&trust, &model, &panel, screen).map_err(self.about())?;
+            rank(room, &ranking, &model)
+        })?;
+        // The report and the network for other programs will be stages here.
+
+        let mut decided = Map::new();
+        decided.insert("topic".to_owned(), json!(scored.topic));
+        decided.insert("lang".to_owned(), json!(self.posts.languages()));
+        decided.insert("null".to_owned(), json!(trust.null.unwrap_or(0)));
+        let mut run = Run::new(self.trust.seed, inputs.clone(), self.used.with(decided));
+        run.facts.extend(fields(&json!({ "pseudonyms": key, "counts": scored.counts, "choice": learned.choice })));
+        run.facts.insert("topic".to_owned(), json!(scored.topic));
+        let read = |file: &str| {
+            let path = stages.path(file);
+            std::fs::read_to_string(&path)
+                .map_err(|error| Failure::data(format!("{}: cannot read: {error}", path.display())))
+        };
+        let (ranking, csv) = (read(RANKING[0])?, read(RANKING[1])?);
+        let ranking = serde_json::from_str(&ranking)
+            .map_err(|error| Failure::data(format!("{}: cannot read: {error}", RANKING[0])))?;
+        stages.finish(run)?;
+        let choice = learned.choice.map_or(String::new(), |choice| format!("{choice}\n"));
+        Ok(Found { model, ranking, csv, text: shown.text + &choice })
+    }
+
+    /// Every file that is read, with its hash.
+    fn inputs(&self, screen: &Screen) -> Result<Vec<Input>, Failure> {
+        let mut inputs = Vec::new();
+        let _alive = screen.alive("hashing");
+        for path in expand(&self.posts.posts)? {
+            inputs.push(Input::of("posts", &path)?);
+        }
+        for (role, path) in [("graph", &self.graph), ("users", &self.posts.users)] {
+            inputs.extend(path.as_deref().map(|path| Input::of(role, path)).transpose()?);
+        }
+        if let Some(folder) = self.posts.scorer.folder(screen)? {
+            inputs.extend(Input::folder("scorer", &folder)?);
+        }
+        Ok(inputs)
+    }
+
+    /// Names the posts in an error of the library.
+    fn about(&self) -> impl Fn(headwater::Error) -> Failure {
+        let first = self.posts.posts.first().cloned().unwrap_or_default();
+        move |error| match error {
+            headwater::Error::Parameter { .. } => error.into(),
+            error => Failure::about(&first)(error),
+        }
+    }
+
+    /// How sure to be.
+    fn trust(&self, agents: usize, screen: &Screen) -> Trust {
+        let null = self.trust.null.unwrap_or(if agents > NULL_AGENTS { 0 } else { USUAL });
+        if self.trust.null.is_none() && agents > NULL_AGENTS {
+            screen.remark(&format!(
+                "{agents} users: no p-values, which would take long above {NULL_AGENTS}; --null {USUAL} asks for them"
+            ));
+        }
+        let asked = |draws: u64| (draws > 0).then_some(draws);
+        Trust {
+            bootstrap: asked(self.trust.bootstrap),
+            null: asked(null),
+            top: usize::try_from(self.trust.top).unwrap_or(usize::MAX),
+            seed: self.trust.seed,
+        }
+    }
+
+    /// Posts in, a table of beliefs out.
+    fn score(
+        &self,
+        room: &Path,
+        mut pseudonyms: Option<&mut Pseudonyms>,
+        follows: Option<&Follows>,
+        screen: &Screen,
+    ) -> Result<Scored, Failure> {
+        let hidden = pseudonyms.is_some();
+        let known = self.known(pseudonyms.as_deref_mut(), follows)?;
+        let mut outside: HashSet<String> = HashSet::new();
+        let mut inside = 0_u64;
+        let gathered = self.posts.gather::<Trouble>(
+            known.both.clone(),
+            |batch| {
+                for post in &mut batch.posts {
+                    if let Some(pseudonyms) = pseudonyms.as_deref_mut() {
+                        post.user = pseudonyms.of(&post.user);
+                    }
+                    let user = &post.user;
+                    match follows {
+                        Some(follows) if !follows.users.contains(user) => {
+                            let asked = known.listed.as_ref().is_none_or(|listed| listed.contains(user));
+                            if asked && !outside.contains(user) {
+                                outside.insert(user.clone());
+                            }
+                        }
+                        _ => inside += 1,
+                    }
+                }
+                if hidden {
+                    // Which cell was wrong is said with what is in it.
+                    let reason = "cannot be read; why is not shown, because it may hold a name";
+                    batch.bad.iter_mut().for_each(|bad| bad.reason = reason.to_owned());
+                }
+            },
+            screen,
+        );
+        let (beliefs, mut quality) = gathered.map_err(|trouble| match (trouble, follows) {
+            (Trouble::Posts(Posts::NothingLeft { .. }), Some(follows)) if inside == 0 && !outside.is_empty() => {
+                follows.strange(outside.len(), outside.iter().min())
+            }
+            (Trouble::Posts(Posts::Columns { path, missing, .. }), _) if hidden => Failure::Data {
+                message: format!(
+                    "{}: there is no {}; what it has instead may be names, and is not shown",
+                    path.display(),
+                    missing.join(", no ")
+                ),
+                hint: Some("name the columns with --map, or run it without --pseudonymise to see them".to_owned()),
+            },
+            (Trouble::Posts(Posts::Line { path, line, .. }), _) if hidden => {
+                unsaid(&format!("{}, line {line}", path.display()))
+            }
+            (Trouble::Posts(Posts::File { path, .. }), _) if hidden => unsaid(&path.display().to_string()),
+            (Trouble::Posts(error), _) => error.into(),
+            (Trouble::Other(failure), _) => failure,
+        })?;
+        if let Some(pseudonyms) = pseudonyms.as_deref() {
+            pseudonyms.check()?;
+        }
+        self.check(&beliefs, &quality)?;
+        screen.remark(wrapped(&told(&quality)).trim_end());
+        let path = room.join(BELIEFS);
+        self.posts.write(&path, &beliefs, &mut quality, screen)?.commit()?;
+        let panel = read_beliefs(&path, false).map_err(|error| match error {
+            // That file is ours; what is wrong with it comes from the posts.
+            headwater_files::Error::Data { source, .. } => self.about()(source),
+            error => error.into(),
+        })?;
+        if let Some(known) = &known.both {
+            let present = panel.panel.roster().agents().iter().filter(|name| known.contains(*name)).count();
+            quality.absent_users = known.len() - present;
+        }
+        let absent = quality.absent_users;
+        let graph = match follows {
+            Some(follows) => {
+                let (_, counts) = follows.among(panel.panel.roster(), absent, outside.len())?;
+                counts.warn(screen);
+                Some(counts)
+            }
+            None if absent > 0 => {
+                screen.warn(&format!("{} of --users: no post of theirs is left", count(absent, "user")));
+                None
+            }
+            None => None,
+        };
+        let topic = self.posts.topic.iter().map(|topic| match pseudonyms.as_deref() {
+            Some(pseudonyms) => pseudonyms.redact(topic),
+            None => topic.clone(),
+        });
+        Ok(Scored { topic: topic.collect(), counts: counts(&quality, graph) })
+    }
+
+    /// The users who may count, under the names of this run.
+    fn known(&self, pseudonyms: Option<&mut Pseudonyms>, follows: Option<&Follows>) -> Result<Known, Failure> {
+        let Some(path) = &self.posts.users else {
+            return Ok(Known { listed: None, both: follows.map(|follows| follows.users.clone()) });
+        };
+        let hidden = pseudonyms.is_some();
+        let listed = read_users(path).map_err(|error| match error {
+            Posts::File { path, .. } if hidden => unsaid(&path.display().to_string()),
+            error => error.into(),
+        })?;
+        let listed: HashSet<String> = match pseudonyms {
+            Some(pseudonyms) => listed.iter().map(|user| pseudonyms.of(user)).collect(),
+            None => listed,
+        };
+        let both: HashSet<String> = match follows {
+            Some(follows) => listed.intersection(&follows.users).cloned().collect(),
+            None => listed.clone(),
+        };
+        if both.is_empty() {
+            return Err(Failure::Data {
+                message: format!("{}: none of these users is in the graph", path.display()),
+                hint: Some("names must be the same in --users and --graph, capitals included".to_owned()),
+            });
+        }
+        Ok(Known { listed: Some(listed), both: Some(both) })
+    }
+
+    /// Whether there is anything to learn from.
+    fn check(&self, beliefs: &bin::Beliefs, quality: &Quality) -> Result<(), Failure> {
+        let file = self.posts.posts.first().map(|path| path.display().to_string()).unwrap_or_default();
+        if quality.bins < FEWEST_BINS {
+            return Err(Failure::Data {
+                message: format!(
+                    "{file}: posts from {} to {} fill {} of time, and at least {FEWEST_BINS} are needed",
+                    quality.first,
+                    quality.last,
+                    count(quality.bins as usize, "bin"),
+                ),
+                hint: Some("take shorter bins (--bin 6h), posts over a longer time, or a wider topic".to_owned()),
+            });
+        }
+        let mut cells = beliefs.cells().map(|cell| cell.ratios);
+        let first = cells.next();
+        if cells.all(|ratios| Some(ratios) == first) {
+            return Err(Failure::Data {
+                message: format!("{file}: every post has the same score, so nobody's opinion ever moves"),
+                hint: Some("check the column score, or choose another --scorer".to_owned()),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What was read and what became of it; users one by one are in the ranking.
+fn counts(quality: &Quality, graph: Option<GraphCounts>) -> Value {
+    let mut counts = fields(quality);
+    counts.remove("by_user");
+    if let Some(graph) = graph {
+        counts.insert("graph".to_owned(), json!(graph));
+    }
+    Value::Object(counts)
+}
+
+/// The ranking in its three forms, and what to print.
+fn rank(room: &Path, ranking: &Ranking, model: &Model) -> Result<Shown, Failure> {
+    let value = serde_json::to_value(ranking).map_err(|error| Failure::data(format!("cannot write: {error}")))?;
+    write_json(&room.join(RANKING[0]), ranking)?;
+    write(&room.join(RANKING[1]), ranking.csv().as_bytes())?;
+    write(&room.join(RANKING[2]), edges(&value, model).as_bytes())?;
+    Ok(Shown { text: ranking.text() })
+}
+
+/// Who hears whom: the surest first where that is known, otherwise listener by listener.
+fn edges(ranking: &Value, model: &Model) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    if let Some(tested) = ranking["edges"].as_array() {
+        let keys = ["source", "target", "weight", "p_value", "significant"];
+        return csv(&keys, tested.iter().map(|edge| keys.map(|key| text(&edge[key])).to_vec()).collect());
+    }
+    let names = model.roster.agents();
+    let heard = model.combination.edges().filter(|&(speaker, listener, weight)| speaker != listener && weight > 0.0);
+    let rows = heard
+        .map(|(speaker, listener, weight)| vec![names[speaker].clone(), names[listener].clone(), weight.to_string()]);
+    csv(&["source", "target", "weight"], rows.collect())
+}

@@ -1,0 +1,479 @@
+//! From posts to a ranking in one command, from outside: what it writes, how it goes on after an interruption, what it hides
+//! and what it refuses.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use assert_cmd::Command;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use tempfile::TempDir;
+
+/// Names that occur nowhere else.
+const USERS: [&str; 6] = ["Quillan", "rosamund_7", "Tiberius", "Wendeline", "xanthe.k", "Zebedee"];
+
+const OUTPUTS: [&str; 6] = ["beliefs.parquet", "edges.csv", "model.json", "ranking.csv", "ranking.json", "run.json"];
+
+/// Few draws, so that a run takes a moment.
+const QUICK: &str = "--bootstrap 20 --null 20";
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// With posts of six users over 60 days in `posts.csv`, who follow each other as in `graph.csv`.
+    fn with_posts() -> Self {
+        let place = Place::new();
+        place.write("posts.csv", posts(&USERS, 60));
+        let mut edges = String::from("source,target\n");
+        for (listener, user) in USERS.iter().enumerate() {
+            for step in [1, 2, 4] {
+                edges += &format!("{},{user}\n", USERS[(listener + step) % USERS.len()]);
+            }
+        }
+        place.write("graph.csv", edges);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::cargo_bin("headwater").unwrap();
+        command.current_dir(self.folder.path()).args(arguments.split_whitespace());
+        command
+    }
+
+    fn run(&self, arguments: &str) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs what must succeed; returns standard output and standard error.
+    fn done(&self, arguments: &str) -> (String, String) {
+        let output = self.run(arguments);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments}\n{errors}");
+        (String::from_utf8(output.stdout).unwrap(), errors)
+    }
+
+    /// Runs what must fail with this code, print nothing as a result and leave nothing new; returns standard error.
+    fn refused(&self, arguments: &str, code: i32) -> String {
+        let before = files(self.folder.path());
+        let output = self.run(arguments);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}\n{errors}");
+        assert_eq!(files(self.folder.path()), before, "{arguments} left something behind");
+        assert!(output.stdout.is_empty() && !errors.contains("panicked"), "{errors}");
+        errors
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
+    /// The outputs of a run; of the record everything but the timings.
+    fn outputs(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
+        let mut all = BTreeMap::new();
+        for name in files(&self.path(folder)) {
+            let path = self.path(folder).join(&name);
+            if path.is_dir() {
+                continue;
+            }
+            let mut bytes = std::fs::read(path).unwrap();
+            if name == "run.json" {
+                let mut run: Value = serde_json::from_slice(&bytes).unwrap();
+                assert!(run.as_object_mut().unwrap().remove("timings").is_some());
+                bytes = run.to_string().into_bytes();
+            }
+            all.insert(name, bytes);
+        }
+        all
+    }
+}
+
+/// All files below a folder, hidden ones too.
+fn files(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(next) = waiting.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            names.push(path.strip_prefix(folder).unwrap().display().to_string());
+            if path.is_dir() {
+                waiting.push(path);
+            }
+        }
+    }
+    names.sort();
+    names
+}
+
+/// Posts with scores of their own: users drift, follow the first a little, and are silent now and then.
+fn posts(users: &[&str], days: usize) -> String {
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut draw = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let mut text = String::from("user,time,text,score\n");
+    let mut beliefs = vec![0.0; users.len()];
+    for day in 0..days {
+        let before: Vec<f64> = beliefs.clone();
+        for (user, name) in users.iter().enumerate() {
+            beliefs[user] = 0.6 * before[user] + 0.3 * before[0] + draw() - 0.45;
+            if draw() < 0.7 {
+                let score = 1.0 / (1.0 + f64::exp(-beliefs[user] - 0.3 * (draw() - 0.5)));
+                // Mornings from 1 January 2024 on.
+                let time = 1_704_103_200 + 86_400 * day;
+                text += &format!("{name},{time},the tram is {user},{score}\n");
+            }
+        }
+    }
+    text
+}
+
+fn discover(more: &str) -> String {
+    format!("discover posts.csv --scorer column {QUICK} {more}")
+}
+
+#[test]
+fn everything_is_written_and_recorded() {
+    let place = Place::with_posts();
+    let (text, remarks) = place.done(&discover("--graph graph.csv --topic tram --out a"));
+    assert_eq!(files(&place.path("a")), OUTPUTS);
+    let verdict = place.json("a/ranking.json")["verdict"]["text"].as_str().unwrap().to_owned();
+    let flat = text.replace('\n', " ");
+    let order = [&verdict, "share", "Files in a:"].map(|part| flat.find(part).unwrap());
+    assert!(order[0] == 0 && order.is_sorted(), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(remarks.contains("6 users over 60 bins"), "{remarks}");
+
+    let ranking = place.json("a/ranking.json");
+    let agents = ranking["agents"].as_array().unwrap();
+    assert_eq!(agents.len(), USERS.len());
+    let table = place.read("a/ranking.csv");
+    let header: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+    for field in
+        ["share_low", "rank_high", "top_k_probability", "p_value", "posts", "silent_share", "in_degree", "pagerank"]
+    {
+        assert!(agents[0][field].is_number() && header.contains(&field), "{field}");
+    }
+    for agent in agents {
+        let mut keys = agent.as_object().unwrap().keys();
+        assert!(keys.all(|key| header.contains(&key.as_str())), "{agent}");
+    }
+    let edges = place.read("a/edges.csv");
+    assert!(edges.starts_with("source,target,weight,p_value,significant\n"), "{edges}");
+    let known = place.read("graph.csv");
+    for edge in edges.lines().skip(1) {
+        let ends = edge.split(',').take(2).collect::<Vec<_>>().join(",");
+        assert!(known.contains(&ends), "{edge} is not in the graph");
+    }
+
+    let run = place.json("a/run.json");
+    assert_eq!(run["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!((&run["model_format"], &run["seed"]), (&"headwater-model/1".into(), &21.into()));
+    let sum: String = Sha256::digest(std::fs::read(place.path("posts.csv")).unwrap())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!((&run["inputs"][0]["path"], &run["inputs"][0]["sha256"]), (&"posts.csv".into(), &sum.into()));
+    assert_eq!(run["inputs"].as_array().unwrap().len(), 2);
+    for (option, value) in [("bin", "day"), ("timezone", "UTC"), ("scorer", "column"), ("graph", "graph.csv")] {
+        assert_eq!(run["options"][option], value, "{option}");
+    }
+    assert_eq!((&run["options"]["null"], &run["options"]["topic"][0]), (&20.into(), &"tram".into()));
+    let counts = &run["counts"];
+    for (count, value) in [("users", 6), ("bins", 60), ("rejected", 0)] {
+        assert_eq!(counts[count], value, "{count}");
+    }
+    assert!(counts["posts"].as_u64() > Some(200) && counts["kept"] == counts["posts"]);
+    assert!(counts["silent_share"].as_f64() > Some(0.2));
+    assert_eq!(counts["graph"]["edges_kept"], 18);
+    for stage in ["score", "learn", "rank", "write"] {
+        assert!(run["timings"][stage]["seconds"].is_number(), "{stage}");
+    }
+    // No post is quoted anywhere.
+    for name in OUTPUTS {
+        let bytes = std::fs::read(place.path("a").join(name)).unwrap();
+        assert!(!bytes.windows(11).any(|window| window == b"the tram is"), "{name}");
+    }
+
+    let (json, _) = place.done(&discover("--graph graph.csv --topic tram --out a --format json"));
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), ranking);
+    let (printed, _) = place.done(&discover("--graph graph.csv --topic tram --out a --format csv"));
+    assert_eq!(printed, table);
+    // Without the null and the intervals their columns are absent.
+    place.done("discover posts.csv --scorer column --bootstrap 0 --null 0 --out b");
+    assert!(place.read("b/edges.csv").starts_with("source,target,weight\n"));
+    assert!(!place.read("b/ranking.csv").contains("p_value") && !place.read("b/ranking.csv").contains("share_low"));
+}
+
+#[test]
+fn interrupted_anywhere_it_ends_the_same() {
+    let place = Place::with_posts();
+    place.done(&discover("--graph graph.csv --out whole"));
+    let whole = place.outputs("whole");
+    for stage in ["score", "learn", "rank", "write"] {
+        let run = discover(&format!("--graph graph.csv --out {stage}"));
+        let killed = place.command(&run).env("HEADWATER_STOP_AFTER", stage).output().unwrap();
+        assert_eq!(killed.status.code(), None, "killed by a signal");
+        assert!(!place.path(stage).join("run.json").exists(), "{stage}: the folder says that it is unfinished");
+        let (_, remarks) = place.done(&run);
+        assert_eq!(
+            remarks.matches("done before").count(),
+            match stage {
+                "score" => 1,
+                "learn" => 2,
+                _ => 3,
+            },
+            "{stage}: {remarks}"
+        );
+        assert_eq!(place.outputs(stage), whole, "{stage}");
+        assert_eq!(place.json(&format!("{stage}/run.json"))["timings"]["score"]["reused"], true);
+    }
+    // Killed again and again while it works, at whatever it happens to do.
+    let program = assert_cmd::cargo::cargo_bin("headwater");
+    let run = discover("--graph graph.csv --out killed");
+    for pause in [5, 10, 20, 30, 40, 60, 80] {
+        let mut child = std::process::Command::new(&program)
+            .current_dir(place.folder.path())
+            .args(run.split_whitespace())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    place.done(&run);
+    assert_eq!(place.outputs("killed"), whole);
+}
+
+#[test]
+fn only_what_is_the_same_is_used_again() {
+    let place = Place::with_posts();
+    let again = |more: &str| {
+        let (_, remarks) = place.done(&discover(&format!("--out a {more}")));
+        ["score", "learn", "rank"].map(|stage| remarks.contains(&format!("{stage}: done before")))
+    };
+    assert_eq!(again(""), [false; 3]);
+    assert_eq!(again(""), [true, true, false]);
+    assert_eq!(again("--top 2"), [true, true, false]);
+    assert_eq!(again("--graph graph.csv"), [false; 3]);
+    assert_eq!(again("--min-posts 2"), [false; 3]);
+    // A run that is interrupted leaves the earlier one as it was.
+    let before = place.outputs("a");
+    let run = discover("--out a --hypotheses 2 --min-posts 3");
+    place.command(&run).env("HEADWATER_STOP_AFTER", "learn").output().unwrap();
+    let mut after = place.outputs("a");
+    after.retain(|name, _| !name.starts_with(".headwater"));
+    assert_eq!(after, before);
+    // A file that was changed is made anew.
+    assert_eq!(again(""), [false; 3]);
+    place.write("a/beliefs.parquet", "something else");
+    assert_eq!(again(""), [false; 3]);
+    // Other posts under the same name.
+    place.write("posts.csv", posts(&USERS, 50));
+    assert_eq!(again(""), [false; 3]);
+    assert_eq!(files(&place.path("a")), OUTPUTS);
+}
+
+#[test]
+fn pseudonyms_hide_every_name_everywhere() {
+    let place = Place::with_posts();
+    place.write("key", [7; 32]);
+    // Rows that cannot be read, and that say who wrote them.
+    let bad = "Zebedee,Zebedee,Quillan\nno time,Quillan,Tiberius,0.5,and more\nTiberius,Wendeline,hello,0.5\n";
+    place.write("posts.csv", place.read("posts.csv") + bad);
+    place.write("users.txt", USERS.join("\n") + "\nSomebodyelse\n");
+    let options = "--graph graph.csv --users users.txt --rejects r.csv";
+    let arguments = |out: &str, more: &str| -> Vec<String> {
+        let mut all: Vec<String> =
+            discover(&format!("{options} --out {out} {more}")).split_whitespace().map(str::to_owned).collect();
+        all.extend(["--topic".to_owned(), "tram OR @quillan".to_owned()]);
+        all
+    };
+    let run = |out: &str, more: &str, stop: &str| {
+        let mut command = place.command("");
+        command.args(arguments(out, more)).env("HEADWATER_STOP_AFTER", stop).output().unwrap()
+    };
+    let hidden = |what: &str, bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).to_lowercase();
+        for user in USERS.iter().chain(&["Somebodyelse"]) {
+            assert!(!text.contains(&user.to_lowercase()), "{user} is in {what}");
+        }
+    };
+    let search = |folder: &str| {
+        for name in files(&place.path(folder)) {
+            let path = place.path(folder).join(&name);
+            if path.is_file() {
+                hidden(&name, &std::fs::read(&path).unwrap());
+            }
+            if name.ends_with("beliefs.parquet") {
+                let agents = headwater_files::read_beliefs(&path, false).unwrap().panel.roster().agents().join(" ");
+                hidden(&name, agents.as_bytes());
+            }
+        }
+        hidden("r.csv", place.read("r.csv").as_bytes());
+    };
+    for stage in ["score", "learn", "rank", "write"] {
+        let output = run(stage, "--pseudonymise key", stage);
+        hidden("the screen", &[output.stdout, output.stderr].concat());
+        search(stage);
+    }
+    let output = run("a", "--pseudonymise key", "");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    hidden("the screen", &[output.stdout, output.stderr].concat());
+    search("a");
+    let topic = place.json("a/run.json")["options"]["topic"][0].as_str().unwrap().to_owned();
+    assert!(topic.starts_with("tram OR @u-"), "{topic}");
+
+    // The same numbers under other names; another key, other names.
+    assert_eq!(run("open", "", "").status.code(), Some(0));
+    let shares = |folder: &str| -> Vec<String> {
+        let ranking = place.json(&format!("{folder}/ranking.json"));
+        ranking["agents"].as_array().unwrap().iter().map(|agent| agent["share"].to_string()).collect()
+    };
+    let names = |folder: &str| -> Vec<String> {
+        let model = place.json(&format!("{folder}/model.json"));
+        model["agents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(shares("a"), shares("open"));
+    assert!(names("a").iter().all(|name| name.len() == 18 && name.starts_with("u-")));
+    let before = names("a");
+    place.write("key", [8; 32]);
+    assert_eq!(run("a", "--pseudonymise key", "").status.code(), Some(0));
+    assert!(names("a").iter().all(|name| !before.contains(name)));
+}
+
+#[test]
+fn pseudonyms_hide_names_in_refusals_too() {
+    let place = Place::with_posts();
+    place.write("key", "sixteen or more bytes");
+    let refused = |arguments: &str| {
+        let errors = place.refused(arguments, 1);
+        for user in USERS {
+            assert!(!errors.contains(user), "{user} is in {errors}");
+        }
+        errors
+    };
+    let run = |more: &str| discover(&format!("--pseudonymise key --out a {more}"));
+    // One user, no header, a graph with a slip, a list with two columns.
+    place.write("one.txt", "Quillan\n");
+    assert!(refused(&run("--users one.txt")).contains("only one user is left, \"u-"));
+    place.write("bare.csv", "Quillan,2024-01-01,hello\nTiberius,2024-01-02,hi\n");
+    let errors = refused("discover bare.csv --pseudonymise key --out a");
+    assert!(errors.contains("bare.csv: there is no user"), "{errors}");
+    place.write("slip.csv", "source,target,weight\nQuillan,Tiberius,1\nQuillan,Tiberius,1\n");
+    assert!(refused(&run("--graph slip.csv")).contains("slip.csv, line 3: cannot be used"));
+    place.write("two.csv", "Quillan,Tiberius\n");
+    assert!(refused(&run("--users two.csv")).contains("two.csv: cannot be used"));
+    place.write("strange.csv", "source,target\nann,bob\n");
+    let errors = refused(&run("--graph strange.csv"));
+    assert!(errors.contains("names nobody who posts") && !errors.contains("\"ann\""), "{errors}");
+
+    let errors = place.refused(&discover("--pseudonymise nokey --out a"), 1);
+    assert!(
+        errors.contains("nokey: cannot read the key") && errors.contains("head -c 32 /dev/urandom > key"),
+        "{errors}"
+    );
+    for short in ["", "too short"] {
+        place.write("short", short);
+        let errors = place.refused(&discover("--pseudonymise short --out a"), 1);
+        assert!(errors.contains("at least 16 are needed") && errors.contains("hint: make a key"), "{errors}");
+    }
+}
+
+#[test]
+fn graphs_and_posts_need_not_name_the_same_users() {
+    let place = Place::with_posts();
+    let graph = place.read("graph.csv").replace("Zebedee", "Nobody");
+    place.write("other.csv", graph);
+    let (_, remarks) = place.done(&discover("--graph other.csv --out a"));
+    let flat = remarks.replace('\n', " ");
+    assert!(flat.contains("the graph has 1 user without a post that is left"), "{remarks}");
+    assert!(flat.contains("posts by 1 user outside the graph are left out"), "{remarks}");
+    let model = place.json("a/model.json");
+    let agents: Vec<&str> = model["agents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert!(agents.len() == 5 && !agents.contains(&"Zebedee") && !agents.contains(&"Nobody"));
+    let counts = &place.json("a/run.json")["counts"]["graph"];
+    for (count, value) in
+        [("users", 6), ("users_without_posts", 1), ("users_outside", 1), ("edges", 18), ("edges_kept", 12)]
+    {
+        assert_eq!(counts[count], value, "{count}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_by_cause_and_cure() {
+    let place = Place::with_posts();
+    let refused = |more: &str, parts: &[&str]| {
+        let errors = place.refused(&discover(&format!("{more} --out a/b")), 1);
+        for part in parts {
+            assert!(errors.contains(part), "{part:?} is not in {errors}");
+        }
+        assert!(errors.contains("hint: "), "{errors}");
+    };
+    refused("--topic submarine", &["no post is left", "widen the topic"]);
+    refused("--from 2030-01-01", &["no post is left", "choose dates within the posts"]);
+    place.write("one.txt", "Quillan\n");
+    refused("--users one.txt", &["only one user is left, \"Quillan\""]);
+    refused("--to 2024-01-05", &["posts.csv", "5 bins", "at least 10 are needed", "shorter bins"]);
+    place.write("strange.csv", "source,target\nann,bob\nbob,ann\n");
+    refused(
+        "--graph strange.csv",
+        &["strange.csv: names nobody who posts", "such as \"ann\"", "such as \"Quillan\"", "--map user="],
+    );
+    place.write("apart.csv", "source,target\nQuillan,ann\nbob,Tiberius\n");
+    refused("--graph apart.csv", &["apart.csv", "none joins two users"]);
+    refused("--graph graph.csv --users strange.txt", &["strange.txt"]);
+    place.write("elsewhere.txt", "ann\n");
+    refused("--graph graph.csv --users elsewhere.txt", &["none of these users is in the graph"]);
+    let even: String = place
+        .read("posts.csv")
+        .lines()
+        .map(|line| match line.rsplit_once(',') {
+            Some((head, "score")) => format!("{head},score\n"),
+            Some((head, _)) => format!("{head},0.5\n"),
+            None => String::new(),
+        })
+        .collect();
+    place.write("even.csv", even);
+    let errors = place.refused(&format!("discover even.csv --scorer column {QUICK} --out a"), 1);
+    assert!(errors.contains("even.csv: every post has the same score") && errors.contains("--scorer"), "{errors}");
+    // Wrong usage.
+    assert!(place.refused("discover - --out a", 2).contains("save it to a file first"));
+    for wrong in ["--null 3", "--bootstrap x", "--top 0"] {
+        place.refused(&format!("discover posts.csv --out a {wrong}"), 2);
+    }
+}
+
+#[test]
+fn above_a_hundred_users_the_null_is_off_unless_asked_for() {
+    let place = Place::new();
+    let names: Vec<String> = (0..101).map(|user| format!("user{user}")).collect();
+    place.write("posts.csv", posts(&names.iter().map(String::as_str).collect::<Vec<_>>(), 14));
+    let (_, remarks) = place.done("discover posts.csv --scorer column --bootstrap 0 --rounds 2 --out a");
+    assert!(remarks.contains("101 users: no p-values"), "{remarks}");
+    assert_eq!(place.json("a/run.json")["options"]["null"], 0);
+}
