@@ -1,49 +1,194 @@
-//! What the state-space learner finds in worlds of noisy posts, beside the paper's rule of repeating what was last said.
+//! What is found in worlds of noisy, often silent posts: by the state-space learner with one weight per edge or one
+//! strength per speaker, and by the paper's rule of repeating what was last said.
 //!
-//! `cargo run --release -p headwater --example noisy_worlds [worlds]` (default 40).
+//! `cargo run --release -p headwater --example noisy_worlds [worlds] [hub|strengths|trust]` (default 40, all three).
 
-#![expect(clippy::print_stdout, reason = "a study prints its table")]
+#![expect(clippy::print_stdout, reason = "a study prints its tables")]
 
-use headwater::learn::state_space::{Learner, StateSpace};
+use headwater::confidence::{Bootstrap, Rotation, judge};
+use headwater::graph::{Graph, Rule};
+use headwater::learn::state_space::{self, StateSpace, state_space};
+use headwater::learn::whitened::{Whitened, whitened};
+use headwater::model::Weights;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
-use headwater::{Error, Model, influence};
+use headwater::{Error, Model, Panel, influence};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-fn first(model: &Model) -> Result<bool, Error> {
-    let u = influence(model)?.centrality.values;
-    Ok((1..u.len()).all(|agent| u[0] > u[agent]))
+const ROTATIONS: u64 = 100;
+
+fn centrality(model: &Model) -> Result<Vec<f64>, Error> {
+    Ok(influence(model)?.centrality.values)
 }
 
-fn main() -> Result<(), Error> {
-    let worlds: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(40);
-    let noise: f64 = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(1.5);
-    let marks = [1, 5, 10, 20, 40, 60];
-    let all: Vec<Vec<[f64; 6]>> = (0..worlds).into_par_iter().map(|seed| {
-        let (panel, truth) = noisy(&NoisyWorld { seed: 100 + seed, noise, ..NoisyWorld::default() }).unwrap();
-        let mut learner = Learner::new(&panel, &StateSpace { tolerance: 0.0, rounds: 100, pull: std::env::var("PULL").map_or(100.0, |t| t.parse().unwrap()), ..StateSpace::default() }).unwrap();
-        let mut rows = Vec::new(); let u = influence(&truth).unwrap().centrality.values;
-        while rows.len() < marks.len() {
-            let round = learner.round().unwrap();
-            if marks.contains(&round.number) {
-                let model = learner.model().unwrap();
-                let error: f64 = model.combination.to_columns().iter().zip(truth.combination.to_columns()).map(|(a, b)| (a - b).powi(2)).sum();
-                rows.push([f64::from(first(&model).unwrap()), model.adaptation, model.diagnostics.smoothing.as_ref().unwrap().noise[0][0], error, rankcor(&u, &influence(&model).unwrap().centrality.values), round.log_likelihood]);
-            }
-        }
-        rows
-    }).collect();
-    for (index, mark) in marks.iter().enumerate() {
-        let mean = |what: usize| all.iter().map(|rows| rows[index][what]).sum::<f64>() / all.len() as f64;
-        let sd = |what: usize| (all.iter().map(|rows| (rows[index][what] - mean(what)).powi(2)).sum::<f64>() / all.len() as f64).sqrt();
-        println!("round {mark}: hub {:.3} δ {:.4}±{:.4} σ² {:.3} error {:.3} rank {:.3} ll {:.1}", mean(0), mean(1), sd(1), mean(2), mean(3), mean(4), mean(5));
+/// Whether agent 0 is first by centrality.
+fn hub_first(model: &Model) -> Result<f64, Error> {
+    let u = centrality(model)?;
+    Ok(f64::from((1..u.len()).all(|agent| u[0] > u[agent])))
+}
+
+fn repeated(panel: &Panel, support: Option<Vec<Vec<usize>>>) -> Result<Model, Error> {
+    whitened(&panel.clone().carry_forward().0, &Whitened { symbols: false, support, ..Whitened::default() })
+}
+
+fn graph_of(truth: &Model) -> Result<Graph, Error> {
+    let edges = truth.combination.edges().filter(|(_, _, weight)| *weight > 0.0);
+    Graph::new(truth.combination.agents(), edges.map(|(speaker, listener, _)| (speaker, listener)))
+}
+
+/// Rank correlation of two lists; ties share their mean rank.
+fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
+    let ranks = |values: &[f64]| -> Vec<f64> {
+        let below = |value: f64| values.iter().filter(|other| **other < value).count() as f64;
+        let same = |value: f64| values.iter().filter(|other| **other == value).count() as f64;
+        values.iter().map(|&value| below(value) + 0.5 * (same(value) - 1.0)).collect()
+    };
+    let (x, y) = (ranks(a), ranks(b));
+    let middle = (a.len() - 1) as f64 / 2.0;
+    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - middle) * (y - middle)).sum::<f64>();
+    product(&x, &y) / (product(&x, &x) * product(&y, &y)).sqrt()
+}
+
+/// Runs one world after another on all threads; the mean and standard deviation of each figure.
+fn worlds<const N: usize>(
+    count: u64,
+    world: impl Fn(u64) -> Result<[f64; N], Error> + Sync + Send,
+) -> Result<[(f64, f64); N], Error> {
+    let all: Vec<[f64; N]> = (0..count).into_par_iter().map(world).collect::<Result<_, _>>()?;
+    let mean = |index: usize| all.iter().map(|row| row[index]).sum::<f64>() / all.len() as f64;
+    let spread = |index: usize| all.iter().map(|row| (row[index] - mean(index)).powi(2)).sum::<f64>() / all.len() as f64;
+    Ok(std::array::from_fn(|index| (mean(index), spread(index).sqrt())))
+}
+
+fn hub(count: u64) -> Result<(), Error> {
+    println!("\n| hub world, {count} worlds | hub first, state-space | hub first, strengths on the graph | hub first, edges of the graph | hub first, repeated + simplex | δ̂ (0.1) | noise variance | rounds |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for noise in [1.5, 0.5] {
+        let [first, strong, edges, paper, adaptation, variance, rounds] = worlds(count, |seed| {
+            let (panel, truth) = noisy(&NoisyWorld { noise, seed: 100 + seed, ..NoisyWorld::default() })?;
+            let model = state_space(&panel, &StateSpace::default())?;
+            let support = Some(graph_of(&truth)?.speakers().to_vec());
+            let known = StateSpace { support: support.clone(), ..StateSpace::default() };
+            let strengths = state_space(&panel, &StateSpace { weights: Weights::Strengths, ..known.clone() })?;
+            let smoothing = model.diagnostics.smoothing.as_ref();
+            let variance = smoothing.map_or(f64::NAN, |smoothing| smoothing.noise[0][0]);
+            let rounds = smoothing.map_or(f64::NAN, |smoothing| smoothing.rounds as f64);
+            Ok([
+                hub_first(&model)?,
+                hub_first(&strengths)?,
+                hub_first(&state_space(&panel, &known)?)?,
+                hub_first(&repeated(&panel, None)?)?,
+                model.adaptation,
+                variance,
+                rounds,
+            ])
+        })?;
+        println!(
+            "| noise {noise} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.4} ± {:.4} | {:.3} (true {:.2}) | {:.0} |",
+            100.0 * first.0,
+            100.0 * strong.0,
+            100.0 * edges.0,
+            100.0 * paper.0,
+            adaptation.0,
+            adaptation.1,
+            variance.0,
+            noise * noise,
+            rounds.0
+        );
     }
     Ok(())
 }
 
-fn rankcor(a: &[f64], b: &[f64]) -> f64 {
-    let ranks = |v: &[f64]| { let mut o: Vec<usize> = (0..v.len()).collect(); o.sort_by(|x, y| v[*x].total_cmp(&v[*y])); let mut r = vec![0.0; v.len()]; for (i, k) in o.iter().enumerate() { r[*k] = i as f64; } r };
-    let (x, y) = (ranks(a), ranks(b));
-    let m = (a.len() as f64 - 1.0) / 2.0;
-    let c = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - m) * (y - m)).sum::<f64>();
-    c(&x, &y) / c(&x, &x)
+fn strengths(count: u64) -> Result<(), Error> {
+    println!("\n| worlds of strengths, {count} worlds | rank correlation of centrality | squared error of A | δ̂ (0.1) |");
+    println!("|---|---|---|---|");
+    for noise in [0.5, 1.5] {
+        let rows = worlds(count, |seed| {
+            let (panel, truth) = noisy(&NoisyWorld { noise, seed: 300 + seed, ..NoisyWorld::strengths() })?;
+            let graph = graph_of(&truth)?;
+            let known = StateSpace { support: Some(graph.speakers().to_vec()), ..StateSpace::default() };
+            let strong = state_space(&panel, &StateSpace { weights: Weights::Strengths, ..known.clone() })?;
+            let free = state_space(&panel, &known)?;
+            let even = graph.weigh(Rule::Uniform, &mut ChaCha8Rng::seed_from_u64(0))?;
+            let wanted = centrality(&truth)?;
+            let error = |columns: Vec<f64>| -> f64 {
+                columns.iter().zip(truth.combination.to_columns()).map(|(a, b)| (a - b).powi(2)).sum()
+            };
+            Ok([
+                rank_correlation(&wanted, &centrality(&strong)?),
+                error(strong.combination.to_columns()),
+                strong.adaptation,
+                rank_correlation(&wanted, &centrality(&free)?),
+                error(free.combination.to_columns()),
+                free.adaptation,
+                rank_correlation(&wanted, &even.centrality()?.values),
+                error(even.to_columns()),
+                f64::NAN,
+            ])
+        })?;
+        for (name, row) in ["strengths", "one weight per edge", "the graph alone"].iter().zip(rows.chunks(3)) {
+            println!("| {name}, noise {noise} | {:.3} ± {:.3} | {:.2} | {:.4} |", row[0].0, row[0].1, row[1].0, row[2].0);
+        }
+    }
+    Ok(())
+}
+
+fn trust(count: u64) -> Result<(), Error> {
+    println!("\n| hub world, {count} worlds of 700 bins | supported | skill against own past | shares covered (90 %) | ranks covered |");
+    println!("|---|---|---|---|---|");
+    for noise in [0.5, 1.5] {
+        let [supported, skill, covered, ranks] = worlds(count, |seed| {
+            let (panel, truth) = noisy(&NoisyWorld { noise, steps: 700, seed: 500 + seed, ..NoisyWorld::default() })?;
+            let params = StateSpace::default();
+            let model = state_space(&panel, &params)?;
+            let skill = state_space::skill(&panel, &params)?;
+            let rotation = Rotation::new(&panel, &params, seed);
+            let draws: Vec<_> = (0..ROTATIONS).map(|number| rotation.draw(number)).collect::<Result<_, _>>()?;
+            let found = Rotation::compare(&rotation.observed()?, &draws);
+            let bootstrap = Bootstrap::new(&panel, &model, &params, seed)?;
+            let draws: Vec<_> = (0..200).map(|number| bootstrap.draw(number)).collect::<Result<_, _>>()?;
+            let intervals = bootstrap.intervals(&draws, 3)?;
+            let known = influence(&truth)?;
+            let shares = known.share.clone().unwrap_or_default();
+            let agents = shares.len();
+            let mut place = vec![0; agents];
+            known.ranking().into_iter().enumerate().for_each(|(position, agent)| place[agent] = position + 1);
+            let within = (0..agents).filter(|&agent| {
+                (intervals.share[agent].0..=intervals.share[agent].1).contains(&shares[agent])
+            });
+            let ranked = (0..agents)
+                .filter(|&agent| (intervals.rank[agent].0..=intervals.rank[agent].1).contains(&place[agent]));
+            Ok([
+                f64::from(judge(skill.as_ref(), &found).supported),
+                skill.map_or(f64::NAN, |skill| skill.against_own_past),
+                within.count() as f64 / agents as f64,
+                ranked.count() as f64 / agents as f64,
+            ])
+        })?;
+        println!(
+            "| noise {noise} | {:.1} % | {:.2} % | {:.1} % | {:.1} % |",
+            100.0 * supported.0,
+            100.0 * skill.0,
+            100.0 * covered.0,
+            100.0 * ranks.0
+        );
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Error> {
+    let count: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(40);
+    let wanted = std::env::args().nth(2);
+    let asked = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+    if asked("hub") {
+        hub(count)?;
+    }
+    if asked("strengths") {
+        strengths(count)?;
+    }
+    if asked("trust") {
+        trust(count)?;
+    }
+    Ok(())
 }

@@ -9,8 +9,9 @@
 use crate::learn::hearing::Crowd;
 use crate::learn::moments::{Moments, affordable};
 use crate::learn::ring::Ring;
+use crate::learn::state_space::{self, Resampling, StateSpace};
 use crate::learn::whitened::{self, Estimate, Whitened};
-use crate::model::Skill;
+use crate::model::{Method, Skill};
 use crate::{Combination, Error, Model, Panel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -180,18 +181,54 @@ fn own_past_error(panel: &Panel, steps: Range<usize>) -> Option<f64> {
     Some(error)
 }
 
+/// How a panel is fitted, for fitting it again.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Learning {
+    /// By the whitened regression, silence filled.
+    Whitened(Whitened),
+    /// By the state-space model, silence and noise as they are.
+    StateSpace(StateSpace),
+}
+
+impl From<&Whitened> for Learning {
+    fn from(params: &Whitened) -> Self {
+        Learning::Whitened(params.clone())
+    }
+}
+
+impl From<&StateSpace> for Learning {
+    fn from(params: &StateSpace) -> Self {
+        Learning::StateSpace(params.clone())
+    }
+}
+
+impl Learning {
+    /// What a model was probably learned with; models of other learners are judged by the whitened regression.
+    pub fn like(model: &Model) -> Self {
+        match model.method {
+            Method::StateSpace => Learning::StateSpace(StateSpace::like(model)),
+            _ => Learning::Whitened(Whitened::like(model)),
+        }
+    }
+}
+
 /// Block bootstrap of the influence shares.
 ///
 /// The panel is cut into stretches; a resample draws as many of them with replacement, adds up their moments and fits
-/// those. No second pass over the data. What is certified in the model is exact and stays.
+/// those. No second pass over the data. What is certified in the model is exact and stays. With the state-space model
+/// the moments are those of the smoothed beliefs.
 #[derive(Debug)]
 pub struct Bootstrap<'a> {
     model: &'a Model,
     truth: usize,
-    crowd: Crowd,
-    params: Whitened,
-    stretches: Ring,
+    stretches: Stretches,
     seed: u64,
+}
+
+#[derive(Debug)]
+enum Stretches {
+    Seen { crowd: Crowd, params: Whitened, ring: Ring },
+    Smoothed(Box<Resampling>),
 }
 
 /// One resample: influence shares of all agents, and where each ranks.
@@ -216,26 +253,37 @@ pub struct Intervals {
 const STRETCHES: usize = 30;
 
 impl<'a> Bootstrap<'a> {
-    /// Prepares resampling of the panel a model was learned from. `params` are those it was learned with.
-    pub fn new(panel: &Panel, model: &'a Model, params: &Whitened, seed: u64) -> Result<Self, Error> {
+    /// Prepares resampling of the panel a model was learned from. `learning` is how it was learned.
+    pub fn new(panel: &Panel, model: &'a Model, learning: impl Into<Learning>, seed: u64) -> Result<Self, Error> {
         same_agents(panel, model)?;
         let transitions = panel.steps().saturating_sub(1);
         if transitions < 10 {
             return Err(Error::NotReady { seen: panel.steps(), needed: 11 });
         }
         let count = STRETCHES.min(transitions / 2);
-        affordable(panel.agents() * panel.ratios(), count + 1, "resample fewer agents")?;
+        affordable(panel.width(), count + 1, "resample fewer agents")?;
         let truth = crate::influence(model)?.truth;
-        let params = Whitened { symbols: false, ..params.clone() };
-        Ok(Bootstrap { model, truth, crowd: Crowd::of(panel), params, stretches: Ring::of(panel, count), seed })
+        let stretches = match learning.into() {
+            Learning::Whitened(params) => Stretches::Seen {
+                crowd: Crowd::of(panel),
+                params: Whitened { symbols: false, ..params },
+                ring: Ring::of(panel, count),
+            },
+            Learning::StateSpace(params) => Stretches::Smoothed(Box::new(Resampling::new(panel, model, &params, count)?)),
+        };
+        Ok(Bootstrap { model, truth, stretches, seed })
     }
 
     /// The resample of this number.
     pub fn draw(&self, number: u64) -> Result<Draw, Error> {
         let mut rng = numbered(self.seed, number);
-        let count = self.stretches.len();
-        let moments = self.stretches.draw((0..count).map(|_| rng.random_range(0..count)))?;
-        let estimate = whitened::estimate(&moments, &self.crowd, &self.params, Some(self.model))?;
+        let mut numbers = |count: usize| -> Vec<usize> { (0..count).map(|_| rng.random_range(0..count)).collect() };
+        let estimate = match &self.stretches {
+            Stretches::Seen { crowd, params, ring } => {
+                whitened::estimate(&ring.draw(numbers(ring.len()))?, crowd, params, Some(self.model))?
+            }
+            Stretches::Smoothed(resampling) => resampling.draw(&numbers(resampling.len()))?,
+        };
         let shares = shares(&estimate, self.truth)?;
         let mut ranks = vec![0; shares.len()];
         by_share(&shares).into_iter().enumerate().for_each(|(position, agent)| ranks[agent] = position + 1);
@@ -290,9 +338,12 @@ fn by_share(shares: &[f64]) -> Vec<usize> {
 #[derive(Debug)]
 pub struct Rotation<'a> {
     panel: &'a Panel,
-    params: Whitened,
+    learning: Learning,
     seed: u64,
 }
+
+/// Rounds that the data and their rotations get alike from the same start; further ones cost time and change no verdict.
+const NULL_ROUNDS: usize = 10;
 
 /// What one fit says: how much each agent is heard by others, each edge, and the forecast skill.
 #[derive(Debug, Clone, PartialEq)]
@@ -317,8 +368,14 @@ pub struct Significance {
 
 impl<'a> Rotation<'a> {
     /// Prepares rotations of a panel.
-    pub fn new(panel: &'a Panel, params: &Whitened, seed: u64) -> Self {
-        Rotation { panel, params: Whitened { symbols: false, ..params.clone() }, seed }
+    pub fn new(panel: &'a Panel, learning: impl Into<Learning>, seed: u64) -> Self {
+        let learning = match learning.into() {
+            Learning::Whitened(params) => Learning::Whitened(Whitened { symbols: false, ..params }),
+            Learning::StateSpace(params) => {
+                Learning::StateSpace(StateSpace { rounds: NULL_ROUNDS, tolerance: 0.0, ..params })
+            }
+        };
+        Rotation { panel, learning, seed }
     }
 
     /// The data as they are.
@@ -332,14 +389,24 @@ impl<'a> Rotation<'a> {
     }
 
     fn heard(&self, panel: &Panel) -> Result<Heard, Error> {
-        affordable(panel.agents() * panel.ratios(), 2, "rotate fewer agents")?;
-        let moments = Moments::of(panel, 1..panel.steps());
-        let estimate = whitened::estimate(&moments, &Crowd::of(panel), &self.params, None)?;
-        let forecast = whitened::held_out(panel, &self.params).ok();
+        affordable(panel.width(), 2, "rotate fewer agents")?;
+        let (combination, skill) = match &self.learning {
+            Learning::Whitened(params) => {
+                let moments = Moments::of(panel, 1..panel.steps());
+                let estimate = whitened::estimate(&moments, &Crowd::of(panel), params, None)?;
+                let forecast = whitened::held_out(panel, params).ok();
+                (estimate.combination, forecast.and_then(|forecast| skill(panel, &forecast)))
+            }
+            // One fit for both: the network that forecasts is the one that is judged.
+            Learning::StateSpace(params) => {
+                let held_out = state_space::held_out(panel, params)?;
+                (held_out.combination, held_out.skill)
+            }
+        };
         Ok(Heard {
-            agents: heard_by_others(&estimate.combination),
-            edges: estimate.combination.to_columns(),
-            skill: forecast.and_then(|forecast| skill(panel, &forecast)).map(|skill| skill.against_own_past),
+            agents: heard_by_others(&combination),
+            edges: combination.to_columns(),
+            skill: skill.map(|skill| skill.against_own_past),
         })
     }
 
@@ -368,14 +435,8 @@ impl<'a> Rotation<'a> {
 /// does not.
 pub fn rotated(panel: &Panel, seed: u64, number: u64) -> Result<Panel, Error> {
     let mut rng = numbered(seed, number);
-    let (agents, steps, cells) = (panel.agents(), panel.steps(), panel.cells());
-    let width = agents * panel.ratios();
-    let offsets: Vec<usize> = (0..agents).map(|_| rng.random_range(0..steps)).collect();
-    let from = |cell: usize| {
-        let (step, within) = (cell / width, cell % width);
-        cells[(step + offsets[within % agents]) % steps * width + within]
-    };
-    Panel::complete(panel.roster().clone(), (0..cells.len()).map(from).collect())
+    let offsets: Vec<usize> = (0..panel.agents()).map(|_| rng.random_range(0..panel.steps())).collect();
+    panel.rotated(&offsets)
 }
 
 /// The weight all others give each agent.

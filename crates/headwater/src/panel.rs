@@ -197,6 +197,11 @@ impl Panel {
         self.roster.ratios()
     }
 
+    /// N·H, the numbers in a frame.
+    pub fn width(&self) -> usize {
+        self.agents() * self.ratios()
+    }
+
     /// Λ_i, N × H.
     pub fn frame(&self, step: usize) -> MatRef<'_, f64> {
         self.block(step..step + 1)
@@ -222,6 +227,20 @@ impl Panel {
             self.log_beliefs[steps.start * width..steps.end * width].to_vec(),
             self.posts.as_ref().map(|posts| posts[steps.start * agents..steps.end * agents].to_vec()),
         )
+    }
+
+    /// The same beliefs with every agent's series rotated by its own offset, silence and counts with it.
+    pub fn rotated(&self, offsets: &[usize]) -> Result<Panel, Error> {
+        let (agents, width, steps) = (self.agents(), self.width(), self.steps());
+        let from = |step: usize, agent: usize| (step + offsets[agent]) % steps;
+        let cells = (0..self.log_beliefs.len()).map(|cell| {
+            let (step, within) = (cell / width, cell % width);
+            self.log_beliefs[from(step, within % agents) * width + within]
+        });
+        let posts = self.posts.as_ref().map(|posts| {
+            (0..posts.len()).map(|cell| posts[from(cell / agents, cell % agents) * agents + cell % agents]).collect()
+        });
+        Panel::new(self.roster.clone(), self.times.clone(), cells.collect(), posts)
     }
 
     /// The frames in column order, one after another.

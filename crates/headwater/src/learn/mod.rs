@@ -11,6 +11,7 @@ mod quasi_newton;
 pub mod released;
 pub mod ring;
 mod simplex;
+mod solo;
 pub mod state_space;
 mod strengths;
 mod symbols;

@@ -15,10 +15,11 @@ use super::hearing::{Crowd, Hearing};
 use super::kalman::{Dynamics, Smoothed};
 use super::moments::Moments;
 use super::simplex;
+use super::solo;
 use super::strengths::{self, Strengths};
-use super::whitened;
+use super::whitened::{self, Estimate, Whitened};
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Innovation, Method, Smoothing, Track, Weights};
+use crate::model::{self, Column, Diagnostics, Innovation, Method, Skill, Smoothing, Track, Weights};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 /// | `ridge` | 0 | added to every G_k, relative to its mean diagonal | ≥ 0 |
 /// | `pull` | 100 | how strongly a weight is drawn to what others give the same speaker: 1/variance, per speaker heard | ≥ 0 |
 /// | `rounds` | 200 | of expectation-maximisation, at most | ≥ 1 |
-/// | `tolerance` | 1e-5 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
+/// | `tolerance` | 2e-6 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
@@ -57,7 +58,7 @@ impl Default for StateSpace {
             ridge: 0.0,
             pull: 100.0,
             rounds: 200,
-            tolerance: 1e-5,
+            tolerance: 2e-6,
             support: None,
         }
     }
@@ -82,6 +83,9 @@ const FIRST_NEWS: f64 = 0.4;
 
 /// Variances below this share of what is seen are rounding.
 const SMALLEST_VARIANCE: f64 = 1e-9;
+
+/// How far beyond two rounds a leap may go, in rounds.
+const LONGEST_LEAP: f64 = 64.0;
 
 /// Steps of the search for δ.
 const STEPS_FOR_ADAPTATION: usize = 30;
@@ -118,6 +122,10 @@ pub struct Learner<'a> {
     beliefs: usize,
     state: State,
     latest: Option<Round>,
+    /// The parameters before the first of two ordinary rounds.
+    begun: Option<Vec<f64>>,
+    /// Where to fall back to, should the present parameters turn out less likely.
+    leap: Option<State>,
 }
 
 /// The parameters as they stand.
@@ -155,23 +163,46 @@ impl<'a> Learner<'a> {
             .map(|step| (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0).count())
             .sum();
         let state = State::first(panel, steps, params, &crowd);
-        Ok(Learner { panel, steps, params: params.clone(), crowd, beliefs: beliefs * panel.ratios(), state, latest: None })
+        Ok(Learner { panel, steps, params: params.clone(), crowd, beliefs: beliefs * panel.ratios(), state, latest: None, begun: None, leap: None })
     }
 
     /// One round: what they believed, then the network. Cost: about 14(NH)³ operations a step.
+    ///
+    /// Every third round starts from where the two before it point to, if that is likelier: alone they would creep.
     pub fn round(&mut self) -> Result<Round, Error> {
-        let filtered = self.state.dynamics.filter(self.panel, self.steps, true)?;
-        let smoothed = self.state.dynamics.smooth(self.panel, &filtered, &[1, self.steps])?;
-        let log_likelihood = filtered.log_likelihood - self.state.penalty;
-        drop(filtered);
+        let leap = self.leap.take();
+        let mut leapt = leap.is_some();
+        let mut expected = self.state.expected(self.panel, self.steps);
+        if let Some(fallback) = leap {
+            let reached = self.latest.map_or(f64::NEG_INFINITY, |latest| latest.log_likelihood);
+            if !expected.as_ref().is_ok_and(|(log_likelihood, _)| *log_likelihood >= reached) {
+                self.state = fallback;
+                leapt = false;
+                expected = self.state.expected(self.panel, self.steps);
+            }
+        }
+        let (log_likelihood, smoothed) = expected?;
+        let begun = std::mem::take(&mut self.begun);
+        let before = self.state.numbers(&self.params);
         self.state.maximise(&smoothed, &self.params, &self.crowd);
-        let before = self.latest;
-        let gain = before.map(|before| (log_likelihood - before.log_likelihood) / self.beliefs as f64);
+        match begun {
+            None => self.begun = Some(before),
+            Some(first) => {
+                let ahead = extrapolated(&first, &before, &self.state.numbers(&self.params));
+                let mut state = self.state.clone();
+                if state.read(&ahead, &self.params, &self.crowd) {
+                    self.leap = Some(std::mem::replace(&mut self.state, state));
+                }
+            }
+        }
+        let latest = self.latest;
+        let gain = latest.map(|latest| (log_likelihood - latest.log_likelihood) / self.beliefs as f64);
         let round = Round {
-            number: before.map_or(0, |before| before.number) + 1,
+            number: latest.map_or(0, |latest| latest.number) + 1,
             log_likelihood,
             gain,
-            converged: gain.is_some_and(|gain| gain < self.params.tolerance),
+            // A leap may fall short; what an ordinary round still gains tells.
+            converged: !leapt && gain.is_some_and(|gain| gain < self.params.tolerance),
         };
         self.latest = Some(round);
         Ok(round)
@@ -182,7 +213,15 @@ impl<'a> Learner<'a> {
         while !self.done() {
             self.round()?;
         }
+        self.settle();
         Ok(())
+    }
+
+    /// Gives up a leap that was not tried.
+    fn settle(&mut self) {
+        if let Some(state) = self.leap.take() {
+            self.state = state;
+        }
     }
 
     /// Whether another round is worth it.
@@ -205,7 +244,8 @@ impl<'a> Learner<'a> {
     }
 
     /// What was learned so far.
-    pub fn model(&self) -> Result<Model, Error> {
+    pub fn model(&mut self) -> Result<Model, Error> {
+        self.settle();
         let (agents, ratios) = (self.panel.agents(), self.panel.ratios());
         let (log_likelihood, smoothed) = self.smoothed(1)?;
         let believed = Panel::complete(self.panel.roster().clone(), smoothed.frames)?;
@@ -268,6 +308,7 @@ impl<'a> Learner<'a> {
                 noise: (0..ratios).map(|h| (0..ratios).map(|g| dynamics.noise[(h, g)]).collect()).collect(),
                 weights: self.params.weights,
                 strengths: self.state.strengths.as_ref().map(Strengths::relative),
+                self_weight: self.state.strengths.as_ref().map(Strengths::self_weight),
             }),
             warnings,
             ..Diagnostics::default()
@@ -275,23 +316,59 @@ impl<'a> Learner<'a> {
         Ok(model)
     }
 
-    /// Squared errors of one-step forecasts of what is said from a step on: summed, and over how many cells.
-    fn forecast(&self, from: usize) -> Result<(f64, usize), Error> {
-        let (agents, ratios) = (self.panel.agents(), self.panel.ratios());
-        let size = agents * ratios;
-        let filtered = self.state.dynamics.filter(self.panel, self.panel.steps(), false)?;
-        let mut error = (0.0, 0);
-        for step in from..self.panel.steps() {
-            for agent in (0..agents).filter(|&agent| self.panel.posts(step, agent) > 0) {
-                for ratio in 0..ratios {
-                    let cell = step * size + ratio * agents + agent;
-                    error.0 += (self.panel.cells()[cell] - filtered.forecast[cell]).powi(2);
-                }
-                error.1 += 1;
-            }
-        }
-        Ok(error)
+    /// T × D forecasts of every frame from the frames before it, seen or not.
+    fn forecasts(&self) -> Result<Vec<f64>, Error> {
+        Ok(self.state.dynamics.filter(self.panel, self.panel.steps(), false)?.forecast)
     }
+}
+
+/// Forecast skill on the last fifth of a panel: the network's, and what it is compared with.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldOut {
+    pub(crate) skill: Option<Skill>,
+    /// The network that forecast, learned from the rest.
+    pub(crate) combination: Combination,
+}
+
+/// Forecasts the last fifth of a panel, one step ahead, by a fit that has seen only the rest: against what was last said,
+/// and against each agent's own past with noise and silence treated alike.
+///
+/// `None` when nothing is said there, or nothing changes.
+pub fn skill(panel: &Panel, params: &StateSpace) -> Result<Option<Skill>, Error> {
+    Ok(held_out(panel, params)?.skill)
+}
+
+/// The first step of a panel that is held out.
+fn split(panel: &Panel) -> usize {
+    panel.steps() - panel.steps().div_ceil(5)
+}
+
+pub(crate) fn held_out(panel: &Panel, params: &StateSpace) -> Result<HeldOut, Error> {
+    let seen = split(panel);
+    let mut learner = Learner::of(panel, seen, params)?;
+    learner.run()?;
+    let alone = solo::forecasts(panel, seen, &Glance::of(panel, seen));
+    let error = |forecasts: &[f64]| squared_error(panel, seen, |step, cell| forecasts[step * panel.width() + cell]);
+    let (network, own_past) = (error(&learner.forecasts()?), error(&alone));
+    let (carried, _) = panel.clone().carry_forward();
+    let persistence = squared_error(panel, seen, |step, cell| carried.cells()[(step - 1) * panel.width() + cell]);
+    let skill = (own_past > 0.0 && persistence > 0.0).then(|| Skill {
+        against_persistence: 1.0 - network / persistence,
+        against_own_past: 1.0 - network / own_past,
+        steps: panel.steps() - seen,
+    });
+    Ok(HeldOut { skill, combination: learner.combination()? })
+}
+
+/// Summed squared errors of forecasts of what is said from a step on.
+fn squared_error(panel: &Panel, from: usize, forecast: impl Fn(usize, usize) -> f64) -> f64 {
+    let mut error = 0.0;
+    for step in from..panel.steps() {
+        for cell in (0..panel.width()).filter(|cell| panel.posts(step, cell % panel.agents()) > 0) {
+            error += (panel.cells()[step * panel.width() + cell] - forecast(step, cell)).powi(2);
+        }
+    }
+    error
 }
 
 /// Learns a network from beliefs with silence and noise: [`Learner`] run to its end.
@@ -304,6 +381,14 @@ pub fn state_space(panel: &Panel, params: &StateSpace) -> Result<Model, Error> {
 }
 
 impl StateSpace {
+    /// What a model was probably learned with: its weights tell whether they were constrained, to which edges, and what
+    /// they are made of.
+    pub fn like(model: &Model) -> Self {
+        let Whitened { constraint, support, .. } = Whitened::like(model);
+        let weights = model.diagnostics.smoothing.as_ref().map_or(Weights::Edges, |smoothing| smoothing.weights);
+        StateSpace { constraint, support, weights, ..StateSpace::default() }
+    }
+
     /// Whether every parameter is in its range.
     pub fn check(&self) -> Result<(), Error> {
         if let Some(adaptation) = self.adaptation {
@@ -332,13 +417,94 @@ fn check(panel: &Panel, steps: usize, params: &StateSpace) -> Result<(), Error> 
     Ok(())
 }
 
+/// Where a sequence of three goes if it goes on as it began: the squared extrapolation of Varadhan and Roland.
+fn extrapolated(first: &[f64], second: &[f64], third: &[f64]) -> Vec<f64> {
+    let step: Vec<f64> = second.iter().zip(first).map(|(b, a)| b - a).collect();
+    let bend: Vec<f64> = third.iter().zip(second).zip(&step).map(|((c, b), step)| c - b - step).collect();
+    let norm = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
+    let reach = (norm(&step) / norm(&bend).max(f64::MIN_POSITIVE)).clamp(1.0, LONGEST_LEAP);
+    let ahead = first.iter().zip(&step).zip(&bend);
+    ahead.map(|((first, step), bend)| first + 2.0 * reach * step + reach * reach * bend).collect()
+}
+
 impl State {
+    /// The log-likelihood, less the prior's penalty, and what they believed.
+    fn expected(&self, panel: &Panel, steps: usize) -> Result<(f64, Smoothed), Error> {
+        let filtered = self.dynamics.filter(panel, steps, true)?;
+        let smoothed = self.dynamics.smooth(panel, &filtered, &[1, steps])?;
+        Ok((filtered.log_likelihood - self.penalty, smoothed))
+    }
+
+    /// All parameters as numbers that may be extrapolated: logarithms of what is positive.
+    fn numbers(&self, params: &StateSpace) -> Vec<f64> {
+        let Dynamics { drift, innovation, noise, start, ratios, .. } = &self.dynamics;
+        let logarithm = |block: &Mat<f64>| fit::powered(block, |value, _| value.ln());
+        let cells = |block: Mat<f64>| (0..ratios * ratios).map(move |cell| block[(cell / ratios, cell % ratios)]);
+        let mut numbers = vec![self.sum.ln()];
+        numbers.extend(drift.iter().chain(start));
+        numbers.extend(innovation.iter().chain([noise]).flat_map(|block| cells(logarithm(block))));
+        match (&self.strengths, params.constraint) {
+            (Some(strengths), _) => numbers.extend(strengths.numbers()),
+            (None, Constraint::Simplex) => numbers.extend(self.columns.iter().flatten().map(|weight| weight / self.sum)),
+            (None, Constraint::Free) => numbers.extend(self.columns.iter().flatten()),
+        }
+        numbers
+    }
+
+    /// Takes them back, within what is allowed. Whether that gives something to go on with.
+    fn read(&mut self, numbers: &[f64], params: &StateSpace, crowd: &Crowd) -> bool {
+        let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
+        if numbers.iter().any(|number| !number.is_finite()) {
+            return false;
+        }
+        let (size, blocks) = (agents * ratios, (agents + 1) * ratios * ratios);
+        let (head, rest) = numbers.split_at(1 + 2 * size);
+        let (news, weights) = rest.split_at(blocks);
+        if params.adaptation.is_none() {
+            self.sum = head[0].exp().clamp(1.0 - fit::ADAPTATION.end(), 1.0 - fit::ADAPTATION.start());
+        }
+        self.dynamics.drift.copy_from_slice(&head[1..=size]);
+        self.dynamics.start.copy_from_slice(&head[1 + size..]);
+        let block = |index: usize| {
+            let cell = |h: usize, g: usize| news[(index * ratios + h) * ratios + g];
+            fit::powered(&Mat::from_fn(ratios, ratios, cell), |value, _| value.exp())
+        };
+        for agent in 0..agents {
+            self.dynamics.innovation[agent] = self.floored(&block(agent), agent);
+        }
+        self.dynamics.noise = block(agents);
+        let nothing = Moments::empty(agents, ratios);
+        let hearing = Hearing::by(&nothing, crowd, params.support.as_deref(), (0..agents).collect());
+        if let Some(strengths) = &mut self.strengths {
+            strengths.read(weights);
+            self.columns = strengths.columns(&hearing, self.sum);
+            self.penalty = strengths.penalty();
+        } else {
+            let mut left = weights;
+            for column in &mut self.columns {
+                let (mine, others) = left.split_at(column.len());
+                left = others;
+                if params.constraint == Constraint::Free {
+                    column.copy_from_slice(mine);
+                    continue;
+                }
+                let total: f64 = mine.iter().map(|weight| weight.max(0.0)).sum();
+                if total <= 0.0 {
+                    return false;
+                }
+                column.iter_mut().zip(mine).for_each(|(weight, mine)| *weight = self.sum * mine.max(0.0) / total);
+            }
+            self.pool(&hearing, params);
+        }
+        self.write_hears(&hearing, crowd);
+        true
+    }
+
     fn first(panel: &Panel, steps: usize, params: &StateSpace, crowd: &Crowd) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
-        let Glance { means, variances, noise } = Glance::of(panel, steps);
-        let pooled = variances.iter().sum::<f64>() / size as f64;
-        let spread: Vec<f64> = variances.iter().map(|variance| variance.max(SMALLEST_VARIANCE * pooled)).collect();
+        let glance = Glance::of(panel, steps);
+        let spread: Vec<f64> = (0..size).map(|cell| glance.series(cell).1).collect();
         let news = |agent: usize| {
             Mat::from_fn(ratios, ratios, |h, g| if h == g { FIRST_NEWS * spread[h * agents + agent] } else { 0.0 })
         };
@@ -348,8 +514,8 @@ impl State {
             hears: Mat::zeros(agents, agents),
             drift: vec![0.0; size],
             innovation: (0..agents).map(news).collect(),
-            noise,
-            start: means,
+            noise: glance.noise,
+            start: glance.means,
             spread,
         };
         let strengths = match (params.weights, &params.support) {
@@ -374,6 +540,48 @@ impl State {
         let means = state.dynamics.start.clone();
         state.write_drift(&means, &means);
         state
+    }
+
+    /// What a model says, in place of what would be a start.
+    fn take(&mut self, model: &Model, params: &StateSpace, crowd: &Crowd) {
+        let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
+        let nothing = Moments::empty(agents, ratios);
+        let hearing = Hearing::by(&nothing, crowd, params.support.as_deref(), (0..agents).collect());
+        self.sum = 1.0 - model.adaptation;
+        self.columns = hearing.each(|position| {
+            let whole = |speaker: usize| {
+                let copies = crowd.copies[speaker].iter();
+                copies.map(|&copy| model.combination.weight(copy, hearing.listeners[position])).sum::<f64>()
+            };
+            hearing.regressors(position).iter().map(|&speaker| self.sum * whole(speaker)).collect()
+        });
+        self.pool(&hearing, params);
+        self.write_hears(&hearing, crowd);
+        for cell in 0..agents * ratios {
+            self.dynamics.drift[cell] = model.adaptation * model.evidence.agent(cell % agents)[cell / agents];
+        }
+        if let Some(innovation) = &model.innovation {
+            for agent in 0..agents {
+                let known = innovation.agent(agent);
+                let block = Mat::from_fn(ratios, ratios, |h, g| known[h * ratios + g] * model.adaptation.powi(2));
+                self.dynamics.innovation[agent] = self.floored(&block, agent);
+            }
+        }
+        if let Some(smoothing) = &model.diagnostics.smoothing {
+            // A model from elsewhere may say anything; what does not fit is left as at the start.
+            let square = smoothing.noise.len() == ratios && smoothing.noise.iter().all(|row| row.len() == ratios);
+            let noise = |h: usize, g: usize| smoothing.noise[h][g];
+            if square && (0..ratios).all(|h| noise(h, h) > 0.0) {
+                self.dynamics.noise = Mat::from_fn(ratios, ratios, noise);
+            }
+            let known = smoothing.strengths.as_deref().zip(smoothing.self_weight);
+            let sound = |(strengths, own): &(&[f64], f64)| {
+                strengths.len() == agents && strengths.iter().all(|g| *g > 0.0) && *own > 0.0 && *own < 1.0
+            };
+            if let Some((strengths, own)) = known.filter(sound) {
+                self.strengths = Some(Strengths::given(strengths, own));
+            }
+        }
     }
 
     /// B from the columns; an agent that never moves hears itself.
@@ -541,6 +749,50 @@ impl State {
     }
 }
 
+/// Smoothed beliefs, stretch by stretch, for fitting the network again to stretches drawn at random.
+#[derive(Debug)]
+pub(crate) struct Resampling {
+    params: StateSpace,
+    crowd: Crowd,
+    state: State,
+    stretches: Vec<Moments>,
+}
+
+impl Resampling {
+    /// Smooths the panel a model was learned from, by that model, and cuts it into stretches.
+    pub(crate) fn new(panel: &Panel, model: &Model, params: &StateSpace, count: usize) -> Result<Self, Error> {
+        let mut learner = Learner::new(panel, params)?;
+        learner.state.take(model, params, &learner.crowd);
+        let (_, smoothed) = learner.smoothed(count)?;
+        let Learner { crowd, state, params, .. } = learner;
+        Ok(Resampling { params, crowd, state, stretches: smoothed.stretches })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.stretches.len()
+    }
+
+    /// The network that fits these stretches, each as often as it is named.
+    pub(crate) fn draw(&self, numbers: &[usize]) -> Result<Estimate, Error> {
+        let (agents, ratios) = (self.state.dynamics.agents, self.state.dynamics.ratios);
+        let mut moments = Moments::empty(agents, ratios);
+        for &number in numbers {
+            moments.merge(&self.stretches[number])?;
+        }
+        let mut state = self.state.clone();
+        let hearing = Hearing::by(&moments, &self.crowd, self.params.support.as_deref(), (0..agents).collect());
+        state.listen(&hearing, &self.params, &self.crowd);
+        let adaptation = 1.0 - state.sum;
+        let evidence = (0..agents * ratios)
+            .map(|cell| state.dynamics.drift[cell % ratios * agents + cell / ratios] / adaptation)
+            .collect();
+        Ok(Estimate {
+            combination: state.combination(&self.params, &self.crowd)?,
+            evidence: Evidence::from_rows(evidence, agents, ratios)?,
+        })
+    }
+}
+
 /// For each weight a listener gives another: its place, how strongly it is pulled, and to where. A weight is pulled
 /// towards what others give the same speaker, as a share of what all speakers of the listener would get evenly.
 fn pulls<'a>(
@@ -562,7 +814,7 @@ pub(crate) fn inverted(block: &Mat<f64>) -> Mat<f64> {
 }
 
 /// What the series look like before anything is fitted.
-struct Glance {
+pub(crate) struct Glance {
     /// D means of what is said.
     means: Vec<f64>,
     /// D variances of what is believed: what the noise of the posts leaves.
@@ -572,6 +824,17 @@ struct Glance {
 }
 
 impl Glance {
+    /// Mean and variance of the beliefs of one series; a series that never moves has a little of what the others have.
+    pub(crate) fn series(&self, cell: usize) -> (f64, f64) {
+        let pooled = self.variances.iter().sum::<f64>() / self.variances.len() as f64;
+        (self.means[cell], self.variances[cell].max(SMALLEST_VARIANCE * pooled))
+    }
+
+    /// Variance of the noise of a post on one ratio.
+    pub(crate) fn noise(&self, ratio: usize) -> f64 {
+        self.noise[(ratio, ratio)]
+    }
+
     /// Means of many posts vary less than single posts: products of deviations regressed on 1/c, each agent with its own
     /// level, give the noise of a post whatever the beliefs do.
     fn of(panel: &Panel, steps: usize) -> Self {

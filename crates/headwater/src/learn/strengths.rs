@@ -47,10 +47,34 @@ impl Strengths {
         Strengths { logs: vec![0.0; agents], own: logit(own) }
     }
 
+    pub(crate) fn given(strengths: &[f64], own: f64) -> Self {
+        Strengths { logs: strengths.iter().map(|strength| strength.ln()).collect(), own: logit(own) }
+    }
+
     /// g, with a geometric mean of one.
     pub(crate) fn relative(&self) -> Vec<f64> {
         let mean = self.logs.iter().sum::<f64>() / self.logs.len() as f64;
         self.logs.iter().map(|log| (log - mean).exp()).collect()
+    }
+
+    /// All as numbers that may be extrapolated.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
+        self.logs.iter().copied().chain([self.own])
+    }
+
+    pub(crate) fn read(&mut self, numbers: &[f64]) {
+        let (own, logs) = numbers.split_last().unwrap_or((&0.0, &[]));
+        self.logs.copy_from_slice(logs);
+        self.own = *own;
+    }
+
+    /// The columns b of all listeners.
+    pub(crate) fn columns(&self, hearing: &Hearing<'_>, sum: f64) -> Vec<Vec<f64>> {
+        hearing.each(|position| {
+            let speakers = hearing.regressors(position);
+            let own = speakers.binary_search(&hearing.original(hearing.listeners[position])).ok();
+            self.column(speakers, own).iter().map(|weight| sum * weight).collect()
+        })
     }
 
     /// s.
@@ -136,8 +160,5 @@ pub(crate) fn maximise(
     let (found, sum) = read(&minimise(loss, start, STEPS));
     let sum = given.unwrap_or_else(|| sum.clamp(1.0 - fit::ADAPTATION.end(), 1.0 - fit::ADAPTATION.start()));
     *strengths = found;
-    let columns = listeners
-        .iter()
-        .map(|listener| strengths.column(&listener.speakers, listener.own).iter().map(|weight| sum * weight).collect());
-    (columns.collect(), sum)
+    (strengths.columns(hearing, sum), sum)
 }

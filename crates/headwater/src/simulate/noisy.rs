@@ -30,7 +30,7 @@ pub enum Attention {
 /// | `agents` | 25 | N | ≥ 2 |
 /// | `edge_probability` | 0.12 | of each directed edge; 0.3 for strengths | (0, 1] |
 /// | `hub_probability` | 0.75 | that an agent hears the hub | (0, 1] |
-/// | `self_weight` | 0.2 | of every listener, for strengths | [0, 1) |
+/// | `self_weight` | 0.1 | of every listener, for strengths | [0, 1) |
 /// | `adaptation` | 0.1 | δ | (0, 1) |
 /// | `steps` | 1500 | bins | ≥ 1 |
 /// | `burn_in` | 500 | bins before the first | |
@@ -60,7 +60,7 @@ impl Default for NoisyWorld {
             agents: 25,
             edge_probability: 0.12,
             hub_probability: 0.75,
-            self_weight: 0.2,
+            self_weight: 0.1,
             adaptation: 0.1,
             steps: 1500,
             burn_in: 500,

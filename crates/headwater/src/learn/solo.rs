@@ -1,0 +1,151 @@
+//! Each agent by itself: the rival that knows nothing of the others.
+//!
+//! In: the first steps of a panel, silence and post counts included. Out: one-step forecasts of every log-ratio of every
+//! agent from its own past alone. Each series is an AR(1) seen through the noise of its posts, fitted by
+//! expectation-maximisation; the noise of a post is common to all, as in the network's model, so that the rival averages
+//! noise away as well as the network does, and whatever the network does better comes from the others.
+//!
+//! Legend: x_t = φx_{t−1} + d + η, η ~ N(0, q); with c posts z = x + v, v ~ N(0, σ²/c).
+
+use super::state_space::Glance;
+use crate::Panel;
+
+/// Rounds of expectation-maximisation.
+const ROUNDS: usize = 60;
+
+/// φ stays within this of a random walk and of alternation.
+const LARGEST_SLOPE: f64 = 0.9999;
+
+/// φ before anything is known.
+const FIRST_SLOPE: f64 = 0.8;
+
+/// Variances below this share of what is seen are rounding.
+const SMALLEST_VARIANCE: f64 = 1e-9;
+
+/// One log-ratio of one agent.
+#[derive(Debug, Clone, Copy)]
+struct Series {
+    slope: f64,
+    drift: f64,
+    news: f64,
+    start: f64,
+    /// Variance of the first belief, and the scale below which variances are rounding.
+    spread: f64,
+}
+
+/// A step as it was said: the value, and how many posts; none for silence.
+type Said = Option<(f64, f64)>;
+
+/// What one pass over a series says.
+#[derive(Debug, Default)]
+struct Sums {
+    residuals: f64,
+    count: f64,
+}
+
+impl Series {
+    /// Forecasts of every step from the steps before, with their variances, and what is known with the step itself.
+    fn filter(&self, said: &[Said], noise: f64) -> Vec<[f64; 4]> {
+        let (mut mean, mut variance) = (self.start, self.spread);
+        let mut out = Vec::with_capacity(said.len());
+        for (step, said) in said.iter().enumerate() {
+            if step > 0 {
+                mean = self.slope * mean + self.drift;
+                variance = self.slope * self.slope * variance + self.news;
+            }
+            let (forecast, before) = (mean, variance);
+            if let Some((value, posts)) = said {
+                let gain = variance / (variance + noise / posts);
+                mean += gain * (value - mean);
+                variance *= 1.0 - gain;
+            }
+            out.push([forecast, before, mean, variance]);
+        }
+        out
+    }
+
+    /// One round: smooths, and takes the parameters that make the result likeliest.
+    fn round(&mut self, said: &[Said], noise: f64, sums: &mut Sums) {
+        let filtered = self.filter(said, noise);
+        let last = filtered.len() - 1;
+        let (mut mean, mut variance) = (filtered[last][2], filtered[last][3]);
+        let (mut x, mut y, mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let mut residual = |step: usize, mean: f64, variance: f64| {
+            if let Some((value, posts)) = said[step] {
+                sums.residuals += posts * ((value - mean).powi(2) + variance);
+                sums.count += 1.0;
+            }
+        };
+        residual(last, mean, variance);
+        for step in (0..last).rev() {
+            let [_, _, known, spread] = filtered[step];
+            let [forecast, ahead, ..] = filtered[step + 1];
+            let back = self.slope * spread / ahead;
+            let (next, next_variance) = (mean, variance);
+            mean = known + back * (next - forecast);
+            variance = spread + back * back * (next_variance - ahead);
+            let lagged = back * next_variance;
+            x += mean;
+            y += next;
+            xx += mean * mean + variance;
+            xy += mean * next + lagged;
+            yy += next * next + next_variance;
+            residual(step, mean, variance);
+        }
+        let count = last as f64;
+        let (mean_x, mean_y) = (x / count, y / count);
+        let (xx, xy, yy) = (xx - x * mean_x, xy - x * mean_y, yy - y * mean_y);
+        if xx > 0.0 {
+            self.slope = (xy / xx).clamp(-LARGEST_SLOPE, LARGEST_SLOPE);
+        }
+        self.drift = mean_y - self.slope * mean_x;
+        let left = (yy - 2.0 * self.slope * xy + self.slope * self.slope * xx) / count;
+        self.news = left.max(SMALLEST_VARIANCE * self.spread);
+        self.start = mean;
+    }
+}
+
+/// T × D forecasts of all steps by series fitted to the first ones.
+pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance) -> Vec<f64> {
+    let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
+    let size = agents * ratios;
+    let mut out = vec![0.0; steps * size];
+    for ratio in 0..ratios {
+        let said: Vec<Vec<Said>> = (0..agents)
+            .map(|agent| {
+                let said = |step: usize| {
+                    let posts = panel.posts(step, agent);
+                    (posts > 0).then(|| (panel.cells()[step * size + ratio * agents + agent], f64::from(posts)))
+                };
+                (0..steps).map(said).collect()
+            })
+            .collect();
+        let mut series: Vec<Series> = (0..agents)
+            .map(|agent| {
+                let (mean, variance) = glance.series(ratio * agents + agent);
+                let slope = FIRST_SLOPE;
+                Series {
+                    slope,
+                    drift: (1.0 - slope) * mean,
+                    news: (1.0 - slope * slope) * variance,
+                    start: mean,
+                    spread: variance,
+                }
+            })
+            .collect();
+        let mut noise = glance.noise(ratio);
+        for _ in 0..ROUNDS {
+            let mut sums = Sums::default();
+            for (series, said) in series.iter_mut().zip(&said) {
+                series.round(&said[..seen], noise, &mut sums);
+            }
+            noise = (sums.residuals / sums.count.max(1.0)).max(SMALLEST_VARIANCE * glance.noise(ratio));
+        }
+        for (agent, (series, said)) in series.iter().zip(&said).enumerate() {
+            for (step, known) in series.filter(said, noise).into_iter().enumerate() {
+                out[step * size + ratio * agents + agent] = known[0];
+            }
+        }
+    }
+    out
+}
