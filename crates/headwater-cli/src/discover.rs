@@ -184,6 +184,7 @@ impl Discover {
 
     /// All stages.
     pub(crate) fn discover(&self, screen: &Screen) -> Result<Found, Failure> {
+        self.fit.check(self.graph.is_some())?;
         let mut pseudonyms = self.pseudonymise.as_deref().map(Pseudonyms::read).transpose()?;
         let inputs = self.inputs(screen)?;
         let follows = self.graph.as_deref().map(|path| Follows::read(path, pseudonyms.as_mut())).transpose()?;
