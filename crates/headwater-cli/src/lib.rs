@@ -8,6 +8,7 @@ mod compare;
 mod demo;
 mod explain;
 mod failure;
+mod fitting;
 mod interrupt;
 mod learn;
 mod network;
