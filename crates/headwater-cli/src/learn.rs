@@ -3,6 +3,7 @@
 mod paper;
 
 use crate::failure::Failure;
+use crate::fitting::{FitOptions, fit};
 use crate::output::check;
 use crate::rank::judged;
 use crate::screen::{Format, Screen, count, csv, number, percent, short, table, wrapped};
@@ -12,10 +13,10 @@ use headwater::learn::gsl::Constraint;
 use headwater::learn::released::{Released, as_released};
 use headwater::learn::track::{Memory, Tracker, Tracking};
 use headwater::learn::whitened::{self, Whitened};
-use headwater::model::{Change, Status};
+use headwater::model::{Change, Smoothing, Status};
 use headwater::panel::Times;
 use headwater::{Model, Panel, influence};
-use headwater_files::{Grain, read_beliefs, read_edges, show_time, write_model};
+use headwater_files::{Beliefs, Grain, read_beliefs, read_edges, show_time, write_model};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -39,24 +40,17 @@ pub(crate) struct Learn {
     /// Where to write the model: .json, or .npz, which is compact and fast
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
-    /// The learner
-    #[arg(long, value_enum, default_value = "whitened")]
-    method: MethodName,
+    /// The learner [default: whitened for complete beliefs, state-space with silence]
+    #[arg(long, value_enum)]
+    method: Option<MethodName>,
     /// The numbers are log-ratios log ψ(θ_0)/ψ(θ_j) instead of probabilities
     #[arg(long)]
     log_ratios: bool,
-    /// δ, the weight of private evidence in a belief: a number, or auto where the method can estimate it
-    #[arg(long, value_name = "auto|δ", value_parser = parse_adaptation, allow_hyphen_values = true)]
-    adaptation: Option<Adaptation>,
     /// Only these edges (and self-weights) may be non-zero: CSV source,target
     #[arg(long, value_name = "EDGES", conflicts_with = "resume")]
     graph: Option<PathBuf>,
-    /// What the weights a listener gives must satisfy [default: simplex for whitened, free otherwise]
-    #[arg(long, value_enum)]
-    constraint: Option<ConstraintName>,
-    /// Added to the regressors' variance, relative to it, when there are few steps [default: 0]
-    #[arg(help_heading = WHITENED, long, value_name = "R", allow_negative_numbers = true)]
-    ridge: Option<f64>,
+    #[command(flatten)]
+    fit: FitOptions,
     /// How exact a weight should be, for the number of steps that would take
     #[arg(help_heading = WHITENED, long, value_name = "ERROR", default_value_t = 0.01, value_parser = parse_precision)]
     precision: f64,
@@ -123,40 +117,12 @@ pub(crate) struct Learn {
 enum MethodName {
     /// The regression behind the paper's learner, solved at once: exact from a few dozen steps where it can be
     Whitened,
+    /// For noise and silence: beliefs are hidden behind posts, and found together with the network
+    StateSpace,
     /// The paper's stochastic gradient
     Gsl,
     /// The authors' released Twitter scripts, slips included, to check what was published
     AsReleased,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ConstraintName {
-    /// Not negative, and summing to one
-    Simplex,
-    /// Anything, as in the paper
-    Free,
-}
-
-impl From<ConstraintName> for Constraint {
-    fn from(name: ConstraintName) -> Self {
-        match name {
-            ConstraintName::Simplex => Constraint::Simplex,
-            ConstraintName::Free => Constraint::Free,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Adaptation {
-    Auto,
-    Value(f64),
-}
-
-fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
-    if text == "auto" {
-        return Ok(Adaptation::Auto);
-    }
-    text.parse().map(Adaptation::Value).map_err(|_| "wanted a number, or auto".into())
 }
 
 /// Beliefs without gaps.
@@ -164,6 +130,38 @@ struct Filled {
     panel: Panel,
     /// Which cells were silent, step by step; empty when none was.
     silent: Vec<bool>,
+}
+
+/// Fills the gaps for methods that cannot do with them, and says so.
+fn fill(beliefs: Beliefs, method: MethodName, screen: &Screen, warnings: &mut Vec<String>) -> Filled {
+    // Only certificates care how finely beliefs were written.
+    match beliefs.grain {
+        _ if method != MethodName::Whitened => {}
+        Grain::Decimals(decimals) => {
+            let text = format!(
+                "the beliefs are rounded to {} (quantum 1e-{decimals}): nothing can be certified, and errors of that size enter the fit",
+                count(decimals as usize, "decimal")
+            );
+            screen.keep(warnings, text);
+        }
+        Grain::Single => screen.keep(warnings, "the beliefs are float32 numbers: nothing can be certified".into()),
+        Grain::Double => {}
+    }
+    let (steps, agents) = (beliefs.panel.steps(), beliefs.panel.agents());
+    let spoken = |cell: usize| beliefs.panel.posts(cell / agents, cell % agents) > 0;
+    let silent: Vec<bool> = match beliefs.panel.is_complete() {
+        true => Vec::new(),
+        false => (0..steps * agents).map(|cell| !spoken(cell)).collect(),
+    };
+    let (panel, filled) = beliefs.panel.carry_forward();
+    if filled > 0 {
+        screen.keep(warnings, format!(
+            "{filled} of {} beliefs are missing ({}); an agent's last opinion was repeated, which makes quiet agents look stubborn; --method state-space does without",
+            steps * agents,
+            percent(filled as f64 / (steps * agents) as f64)
+        ));
+    }
+    Filled { panel, silent }
 }
 
 /// What rests on beliefs that were filled in is not free of noise, whatever it looks like.
@@ -233,6 +231,8 @@ struct Summary {
     column_sum_spread: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     estimates: Option<Estimates>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smoothing: Option<Smoothing>,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     top: Vec<Top>,
@@ -249,27 +249,59 @@ struct Top {
 
 impl Learn {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
-        self.check_method()?;
+        self.check_method(self.method)?;
         self.check_paths()?;
         let mut warnings = Vec::new();
-        let (mut model, settings, trace) = match self.method {
+        if matches!(self.method, None | Some(MethodName::StateSpace)) {
+            self.fit.check(self.graph.is_some())?;
+        }
+        // What can be wrong with the options of a method that was named is said before a long file is read.
+        let resumed = self.resume.as_deref().map(paper::read_checkpoint).transpose()?;
+        let paper = match self.method {
+            Some(MethodName::Gsl) => Some(self.paper_params(resumed.as_ref())?),
+            _ => None,
+        };
+        let released = match self.method {
+            Some(MethodName::AsReleased) => Some(self.released_params()?),
+            _ => None,
+        };
+        self.whitened_params()?;
+        let beliefs = self.read(screen, &mut warnings)?;
+        let method = self.method_for(&beliefs.panel);
+        self.check_method(Some(method))?;
+        let (mut model, settings, trace) = match method {
             MethodName::Gsl => {
-                let resumed = self.resume.as_deref().map(paper::read_checkpoint).transpose()?;
-                let params = self.paper_params(resumed.as_ref())?;
-                let Filled { panel, .. } = self.panel(screen, &mut warnings)?;
+                let params = match paper {
+                    Some(params) => params,
+                    None => self.paper_params(resumed.as_ref())?,
+                };
+                let Filled { panel, .. } = fill(beliefs, method, screen, &mut warnings);
                 let learned = self.paper(&panel, &params, resumed, &mut warnings, screen)?;
                 (learned.model, learned.settings, learned.trace)
             }
             MethodName::AsReleased => {
-                let params = self.released_params()?;
-                let Filled { panel, .. } = self.panel(screen, &mut warnings)?;
+                let params = match released {
+                    Some(params) => params,
+                    None => self.released_params()?,
+                };
+                let Filled { panel, .. } = fill(beliefs, method, screen, &mut warnings);
                 let alive = screen.alive("learning as released");
                 let model = as_released(&panel, &params).map_err(Failure::about(&self.beliefs))?;
                 drop(alive);
                 (model, Map::new(), None)
             }
+            MethodName::StateSpace => {
+                let support = self.support(&beliefs.panel)?;
+                let learned = fit(&beliefs.panel, support, &self.fit, screen).map_err(Failure::about(&self.beliefs))?;
+                let mut settings = Map::new();
+                if let Some(choice) = learned.choice {
+                    settings.insert("choice".into(), choice.into());
+                }
+                (learned.model, settings, None)
+            }
             MethodName::Whitened => {
-                let model = self.whitened(&mut warnings, screen)?;
+                let filled = fill(beliefs, method, screen, &mut warnings);
+                let model = self.whitened(filled, screen)?;
                 let mut settings = Map::new();
                 if self.tracks() {
                     settings.insert("changes".into(), model.track.changes.len().into());
@@ -288,12 +320,15 @@ impl Learn {
     }
 
     /// No option is given to a method that has no use for it.
-    fn check_method(&self) -> Result<(), Failure> {
-        use MethodName::{AsReleased, Gsl, Whitened};
-        let options: [(bool, &str, &[MethodName]); 20] = [
-            (self.graph.is_some(), "--graph", &[Whitened, Gsl]),
-            (self.constraint.is_some(), "--constraint", &[Whitened, Gsl]),
-            (self.ridge.is_some(), "--ridge", &[Whitened]),
+    fn check_method(&self, method: Option<MethodName>) -> Result<(), Failure> {
+        use MethodName::{AsReleased, Gsl, StateSpace, Whitened};
+        let options: [(bool, &str, &[MethodName]); 23] = [
+            (self.graph.is_some(), "--graph", &[Whitened, StateSpace, Gsl]),
+            (self.fit.constraint.is_some(), "--constraint", &[Whitened, StateSpace, Gsl]),
+            (self.fit.ridge.is_some(), "--ridge", &[Whitened, StateSpace]),
+            (self.fit.weights.is_some(), "--weights", &[StateSpace]),
+            (self.fit.pull.is_some(), "--pull", &[StateSpace]),
+            (self.fit.rounds.is_some(), "--rounds", &[StateSpace]),
             (self.forget.is_some(), "--forget", &[Whitened]),
             (self.recent.is_some(), "--recent", &[Whitened]),
             (self.follow, "--follow", &[Whitened]),
@@ -312,14 +347,18 @@ impl Learn {
             (self.decay.is_some(), "--decay", &[AsReleased]),
             (self.seed.is_some(), "--seed", &[AsReleased]),
         ];
-        let foreign = options.iter().find(|(given, _, methods)| *given && !methods.contains(&self.method));
+        // Without a name the beliefs choose between two of them.
+        let allowed = method.map_or(vec![Whitened, StateSpace], |method| vec![method]);
+        let foreign = options
+            .iter()
+            .find(|(given, _, methods)| *given && !methods.iter().any(|method| allowed.contains(method)));
         let Some((_, option, methods)) = foreign else { return Ok(()) };
         let name =
             |method: &MethodName| method.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
         let names: Vec<String> = methods.iter().map(name).collect();
         Err(Failure::usage(
             format!("{option} belongs to --method {}", names.join(" or ")),
-            format!("leave it out, or choose that method: --method {} has no use for it", name(&self.method)),
+            format!("leave it out, or choose that method: --method {} has no use for it", name(&allowed[0])),
         ))
     }
 
@@ -345,16 +384,31 @@ impl Learn {
         Ok(params)
     }
 
-    fn whitened(&self, warnings: &mut Vec<String>, screen: &mut Screen) -> Result<Model, Failure> {
-        let mut params = Whitened {
+    /// The method that was named; otherwise the one that fits the options, and then the beliefs.
+    fn method_for(&self, panel: &Panel) -> MethodName {
+        match self.method {
+            Some(method) => method,
+            None if self.fit.of_state_space() => MethodName::StateSpace,
+            None if self.tracks() || panel.is_complete() => MethodName::Whitened,
+            None => MethodName::StateSpace,
+        }
+    }
+
+    fn whitened_params(&self) -> Result<Whitened, Failure> {
+        let params = Whitened {
             adaptation: self.number_for_adaptation(),
-            constraint: self.constraint.map_or(Constraint::Simplex, Constraint::from),
-            ridge: self.ridge.unwrap_or(0.0),
+            constraint: self.fit.constraint.map_or(Constraint::Simplex, Constraint::from),
+            ridge: self.fit.ridge.unwrap_or(0.0),
             ..Whitened::default()
         };
         params.check()?;
         self.memory().check()?;
-        let Filled { panel, silent } = self.panel(screen, warnings)?;
+        Ok(params)
+    }
+
+    fn whitened(&self, filled: Filled, screen: &mut Screen) -> Result<Model, Failure> {
+        let mut params = self.whitened_params()?;
+        let Filled { panel, silent } = filled;
         params.support = self.support(&panel)?;
         if self.tracks() {
             return self.tracked(&panel, &silent, params, screen);
@@ -446,14 +500,11 @@ impl Learn {
     }
 
     fn number_for_adaptation(&self) -> Option<f64> {
-        match self.adaptation {
-            Some(Adaptation::Value(value)) => Some(value),
-            Some(Adaptation::Auto) | None => None,
-        }
+        self.fit.number_for_adaptation()
     }
 
     /// Reads the beliefs and says what had to be done to them.
-    fn panel(&self, screen: &Screen, warnings: &mut Vec<String>) -> Result<Filled, Failure> {
+    fn read(&self, screen: &Screen, warnings: &mut Vec<String>) -> Result<Beliefs, Failure> {
         screen.remark(&format!("reading {}", self.beliefs.display()));
         let alive = screen.alive("reading");
         let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
@@ -462,34 +513,7 @@ impl Learn {
             let text = format!("{} of {} probabilities were 0 and were raised to 1e-12", beliefs.zeros, beliefs.cells);
             screen.keep(warnings, text);
         }
-        // Only certificates care how finely beliefs were written.
-        match beliefs.grain {
-            _ if self.method != MethodName::Whitened => {}
-            Grain::Decimals(decimals) => {
-                let text = format!(
-                    "the beliefs are rounded to {} (quantum 1e-{decimals}): nothing can be certified, and errors of that size enter the fit",
-                    count(decimals as usize, "decimal")
-                );
-                screen.keep(warnings, text);
-            }
-            Grain::Single => screen.keep(warnings, "the beliefs are float32 numbers: nothing can be certified".into()),
-            Grain::Double => {}
-        }
-        let (steps, agents) = (beliefs.panel.steps(), beliefs.panel.agents());
-        let spoken = |cell: usize| beliefs.panel.posts(cell / agents, cell % agents) > 0;
-        let silent: Vec<bool> = match beliefs.panel.is_complete() {
-            true => Vec::new(),
-            false => (0..steps * agents).map(|cell| !spoken(cell)).collect(),
-        };
-        let (panel, filled) = beliefs.panel.carry_forward();
-        if filled > 0 {
-            screen.keep(warnings, format!(
-                "{filled} of {} beliefs are missing ({}); an agent's last opinion was repeated, which makes quiet agents look stubborn",
-                steps * agents,
-                percent(filled as f64 / (steps * agents) as f64)
-            ));
-        }
-        Ok(Filled { panel, silent })
+        Ok(beliefs)
     }
 
     /// The speakers each listener may hear, where a graph says so.
@@ -525,7 +549,9 @@ impl Learn {
             certified: columns(Status::Certified),
             identified: columns(Status::Identified),
             column_sum_spread: model.diagnostics.column_sum_spread,
-            estimates: Estimates::of(model, self.precision),
+            // The state-space learner's errors do not fall as 1/√T while silence hides what was believed.
+            estimates: Estimates::of(model, self.precision).filter(|_| model.diagnostics.smoothing.is_none()),
+            smoothing: model.diagnostics.smoothing.clone(),
             warnings: model.diagnostics.warnings.clone(),
             top,
             model: self.out.display().to_string(),
@@ -559,6 +585,19 @@ impl Summary {
             self.method,
             number(self.adaptation),
         ));
+        if let Some(choice) = self.settings.get("choice").and_then(Value::as_str) {
+            text.push_str(&format!("Weights: {choice}.\n"));
+        }
+        if let Some(smoothing) = &self.smoothing {
+            let noise: Vec<String> =
+                smoothing.noise.iter().enumerate().map(|(ratio, row)| number(row[ratio].sqrt())).collect();
+            text.push_str(&format!(
+                "A single post shows a log-belief with noise of standard deviation {}; {} rounds, {}.\n",
+                noise.join(", "),
+                smoothing.rounds,
+                if smoothing.converged { "settled" } else { "not settled" }
+            ));
+        }
         if self.method == "whitened" {
             text.push_str(&format!(
                 "Listeners whose weights are certified: {}, identified: {}, statistical: {}.\n",

@@ -3,11 +3,11 @@
 use crate::failure::Failure;
 use crate::screen::{Format, Screen, count, csv, number, percent, short, table};
 use clap::Args;
-use headwater::confidence::{Bootstrap, Rotation, Significance, Verdict, discoveries, judge, verdict};
+use headwater::confidence::{Bootstrap, Learning, Rotation, Significance, Verdict, discoveries, judge, verdict};
 use headwater::influence::{Contrarian, Influence, error_probabilities};
-use headwater::learn::whitened::Whitened;
+use headwater::graph::Graph;
 use headwater::model::Method;
-use headwater::{Model, Panel, influence};
+use headwater::{Model, Panel, Roster, influence};
 use headwater_files::{read_beliefs, read_edges, read_model};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -58,6 +58,16 @@ pub(crate) struct Rank {
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+/// How sure to be: resamples for intervals, rotations for p-values.
+#[derive(Debug, Clone)]
+pub(crate) struct Trust {
+    pub(crate) bootstrap: Option<u64>,
+    pub(crate) null: Option<u64>,
+    /// How many agents the top is.
+    pub(crate) top: usize,
+    pub(crate) seed: u64,
 }
 
 /// A ranking as it is printed and written.
@@ -156,54 +166,21 @@ impl Rank {
         if let Some(path) = &self.beliefs {
             let panel = read_beliefs(path, self.log_ratios)?.panel;
             ranking.add_activity(&panel).map_err(Failure::about(path))?;
-            self.add_trust(&model, &panel.carry_forward().0, &mut ranking, screen)?;
+            let trust = Trust {
+                bootstrap: self.bootstrap,
+                null: self.null,
+                top: self.top.unwrap_or(TOP),
+                seed: self.seed,
+            };
+            ranking.add_trust(&trust, &model, &panel, screen).map_err(Failure::about(path))?;
         }
         if let Some(path) = &self.graph {
-            let graph = read_edges(path)?.graph(&model.roster)?;
-            let (followers, pagerank) = (graph.followers(), graph.pagerank(DAMPING));
-            for row in &mut ranking.agents {
-                let agent = model.roster.agent(&row.agent)?;
-                row.in_degree = Some(followers[agent]);
-                row.pagerank = Some(pagerank[agent]);
-            }
+            ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
         }
         if let Some(top) = self.top {
             ranking.agents.truncate(top);
         }
         ranking.print(self.format, screen)
-    }
-
-    /// Intervals and p-values, where asked for.
-    fn add_trust(&self, model: &Model, panel: &Panel, ranking: &mut Ranking, screen: &Screen) -> Result<(), Failure> {
-        let about = self.beliefs.as_deref().map(Failure::about);
-        let about = |error| about.as_ref().map_or_else(|| Failure::data(String::new()), |about| about(error));
-        let params = Whitened::like(model);
-        if (self.bootstrap.is_some() || self.null.is_some()) && model.method != Method::Whitened {
-            ranking.notes.push("intervals and p-values are those of the whitened learner on the same beliefs".into());
-        }
-        if let Some(count) = self.bootstrap {
-            let bootstrap = Bootstrap::new(panel, model, &params, self.seed).map_err(about)?;
-            let draws = many("resampling", count, screen, |number| bootstrap.draw(number)).map_err(about)?;
-            let intervals = bootstrap.intervals(&draws, self.top.unwrap_or(TOP)).map_err(about)?;
-            for row in &mut ranking.agents {
-                let agent = model.roster.agent(&row.agent)?;
-                (row.share_low, row.share_high) = (Some(intervals.share[agent].0), Some(intervals.share[agent].1));
-                (row.rank_low, row.rank_high) = (Some(intervals.rank[agent].0), Some(intervals.rank[agent].1));
-                row.top_k_probability = Some(intervals.top[agent]);
-            }
-        }
-        if let Some(count) = self.null {
-            let rotation = Rotation::new(panel, &params, self.seed);
-            let observed = rotation.observed().map_err(about)?;
-            let draws = many("rotating", count, screen, |number| rotation.draw(number)).map_err(about)?;
-            let found = Rotation::compare(&observed, &draws);
-            for row in &mut ranking.agents {
-                row.p_value = Some(found.agents[model.roster.agent(&row.agent)?]);
-            }
-            ranking.verdict = judge(model.diagnostics.skill.as_ref(), &found);
-            ranking.edges = Some(edges(model, &found));
-        }
-        Ok(())
     }
 }
 
@@ -305,7 +282,66 @@ impl Ranking {
         })
     }
 
-    fn add_activity(&mut self, panel: &Panel) -> Result<(), headwater::Error> {
+    /// Intervals and p-values, where asked for, by fitting again the way the model was learned.
+    pub(crate) fn add_trust(
+        &mut self,
+        trust: &Trust,
+        model: &Model,
+        panel: &Panel,
+        screen: &Screen,
+    ) -> Result<(), headwater::Error> {
+        if trust.bootstrap.is_none() && trust.null.is_none() {
+            return Ok(());
+        }
+        let learning = Learning::like(model);
+        let filled;
+        let panel = match &learning {
+            Learning::StateSpace(_) => panel,
+            Learning::Whitened(_) => {
+                filled = panel.clone().carry_forward().0;
+                &filled
+            }
+        };
+        if !matches!(model.method, Method::Whitened | Method::StateSpace) {
+            self.notes.push("intervals and p-values are those of the whitened learner on the same beliefs".into());
+        }
+        if let Some(count) = trust.bootstrap {
+            let bootstrap = Bootstrap::new(panel, model, learning.clone(), trust.seed)?;
+            let draws = many("resampling", count, screen, |number| bootstrap.draw(number))?;
+            let intervals = bootstrap.intervals(&draws, trust.top)?;
+            for row in &mut self.agents {
+                let agent = model.roster.agent(&row.agent)?;
+                (row.share_low, row.share_high) = (Some(intervals.share[agent].0), Some(intervals.share[agent].1));
+                (row.rank_low, row.rank_high) = (Some(intervals.rank[agent].0), Some(intervals.rank[agent].1));
+                row.top_k_probability = Some(intervals.top[agent]);
+            }
+        }
+        if let Some(count) = trust.null {
+            let rotation = Rotation::new(panel, learning, trust.seed);
+            let observed = rotation.observed()?;
+            let draws = many("rotating", count, screen, |number| rotation.draw(number))?;
+            let found = Rotation::compare(&observed, &draws);
+            for row in &mut self.agents {
+                row.p_value = Some(found.agents[model.roster.agent(&row.agent)?]);
+            }
+            self.verdict = judge(model.diagnostics.skill.as_ref(), &found);
+            self.edges = Some(edges(model, &found));
+        }
+        Ok(())
+    }
+
+    /// What the graph alone would say.
+    pub(crate) fn add_graph(&mut self, graph: &Graph, roster: &Roster) -> Result<(), Failure> {
+        let (followers, pagerank) = (graph.followers(), graph.pagerank(DAMPING));
+        for row in &mut self.agents {
+            let agent = roster.agent(&row.agent)?;
+            row.in_degree = Some(followers[agent]);
+            row.pagerank = Some(pagerank[agent]);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add_activity(&mut self, panel: &Panel) -> Result<(), headwater::Error> {
         let silence = panel.silence();
         let steps = panel.steps() as f64;
         for row in &mut self.agents {
@@ -317,7 +353,7 @@ impl Ranking {
         Ok(())
     }
 
-    fn print(&self, format: Format, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn print(&self, format: Format, screen: &mut Screen) -> Result<(), Failure> {
         match format {
             Format::Json => return screen.json(self),
             Format::Csv => return screen.result(&self.csv()),
@@ -376,7 +412,7 @@ impl Ranking {
         table(&header, 2, rows.collect())
     }
 
-    fn csv(&self) -> String {
+    pub(crate) fn csv(&self) -> String {
         let keys = [
             "agent",
             "rank",

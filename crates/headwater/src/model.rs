@@ -245,6 +245,10 @@ pub struct Smoothing {
     pub noise: Vec<Vec<f64>>,
     /// What the weights are made of.
     pub weights: Weights,
+    /// How strongly a weight was drawn to what others give the same speaker.
+    pub pull: f64,
+    /// Whether δ was given rather than estimated.
+    pub adaptation_given: bool,
     /// Strength of each speaker, geometric mean one, where weights are made of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strengths: Option<Vec<f64>>,

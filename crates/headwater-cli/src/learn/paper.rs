@@ -48,7 +48,7 @@ impl Learn {
     pub(super) fn paper_params(&self, resumed: Option<&Checkpoint>) -> Result<GslParams, Failure> {
         let adaptation = match (self.number_for_adaptation(), resumed) {
             (Some(value), _) => value,
-            (None, Some(checkpoint)) if self.adaptation.is_none() => checkpoint.learner.params().adaptation,
+            (None, Some(checkpoint)) if self.fit.adaptation.is_none() => checkpoint.learner.params().adaptation,
             (None, _) => {
                 return Err(Failure::usage(
                     "--method gsl cannot estimate δ: it needs a number for --adaptation",
@@ -64,7 +64,7 @@ impl Learn {
             batch: self.batch.unwrap_or(kept.batch),
             sparsity: self.sparsity.unwrap_or(kept.sparsity),
             passes: self.passes.unwrap_or(kept.passes),
-            constraint: self.constraint.map_or(kept.constraint, Constraint::from),
+            constraint: self.fit.constraint.map_or(kept.constraint, Constraint::from),
         };
         if resumed.is_some_and(|checkpoint| *checkpoint.learner.params() != params) {
             return Err(Failure::usage(

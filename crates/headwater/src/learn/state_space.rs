@@ -307,6 +307,8 @@ impl<'a> Learner<'a> {
                 converged: round.converged,
                 noise: (0..ratios).map(|h| (0..ratios).map(|g| dynamics.noise[(h, g)]).collect()).collect(),
                 weights: self.params.weights,
+                pull: self.params.pull,
+                adaptation_given: self.params.adaptation.is_some(),
                 strengths: self.state.strengths.as_ref().map(Strengths::relative),
                 self_weight: self.state.strengths.as_ref().map(Strengths::self_weight),
             }),
@@ -385,8 +387,11 @@ impl StateSpace {
     /// they are made of.
     pub fn like(model: &Model) -> Self {
         let Whitened { constraint, support, .. } = Whitened::like(model);
-        let weights = model.diagnostics.smoothing.as_ref().map_or(Weights::Edges, |smoothing| smoothing.weights);
-        StateSpace { constraint, support, weights, ..StateSpace::default() }
+        let usual = StateSpace { constraint, support, ..StateSpace::default() };
+        let Some(smoothing) = &model.diagnostics.smoothing else { return usual };
+        let weights = if usual.support.is_some() { smoothing.weights } else { Weights::Edges };
+        let pull = if smoothing.pull >= 0.0 { smoothing.pull } else { usual.pull };
+        StateSpace { weights, pull, adaptation: smoothing.adaptation_given.then_some(model.adaptation), ..usual }
     }
 
     /// Whether every parameter is in its range.

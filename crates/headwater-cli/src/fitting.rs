@@ -1,0 +1,212 @@
+//! The state-space fit as `learn` and `discover` run it: what the weights are made of, the rounds, the skill.
+//!
+//! In: a panel with silence, perhaps who may hear whom, and [`FitOptions`]. Out: [`Learned`].
+
+use crate::failure::Failure;
+use crate::screen::{Screen, number};
+use clap::{Args, ValueEnum};
+use headwater::learn::gsl::Constraint;
+use headwater::learn::state_space::{self, Learner, StateSpace};
+use headwater::model::{Skill, Weights};
+use headwater::{Error, Model, Panel};
+use std::time::{Duration, Instant};
+
+const STATE_SPACE: &str = "State-space";
+
+/// A fit that takes longer than this is announced with how long it may take and what would be quicker.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Rounds a fit usually takes.
+const USUAL_ROUNDS: u32 = 40;
+
+/// How a network is fitted.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FitOptions {
+    /// δ, the weight of private evidence in a belief: a number, or auto where the method can estimate it
+    #[arg(long, value_name = "auto|δ", value_parser = parse_adaptation, allow_hyphen_values = true)]
+    pub(crate) adaptation: Option<Adaptation>,
+    /// What the weights a listener gives must satisfy [default: simplex; free for gsl]
+    #[arg(long, value_enum)]
+    pub(crate) constraint: Option<ConstraintName>,
+    /// Added to the regressors' variance, relative to it, when there are few steps [default: 0]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub(crate) ridge: Option<f64>,
+    /// What weights on a graph are made of [default: auto, with --graph]
+    #[arg(help_heading = STATE_SPACE, long, value_enum)]
+    pub(crate) weights: Option<WeightsName>,
+    /// How strongly a weight is drawn to what others give the same speaker [default: 100]
+    #[arg(help_heading = STATE_SPACE, long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) pull: Option<f64>,
+    /// Rounds of the fit, at most [default: 200]
+    #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
+    pub(crate) rounds: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WeightsName {
+    /// Whichever of the two forecasts unseen steps better
+    Auto,
+    /// One weight per edge
+    Edges,
+    /// One strength per speaker, to which listeners pay attention in proportion
+    Strengths,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConstraintName {
+    /// Not negative, and summing to one
+    Simplex,
+    /// Anything, as in the paper
+    Free,
+}
+
+impl From<ConstraintName> for Constraint {
+    fn from(name: ConstraintName) -> Self {
+        match name {
+            ConstraintName::Simplex => Constraint::Simplex,
+            ConstraintName::Free => Constraint::Free,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Adaptation {
+    Auto,
+    Value(f64),
+}
+
+fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
+    if text == "auto" {
+        return Ok(Adaptation::Auto);
+    }
+    text.parse().map(Adaptation::Value).map_err(|_| "wanted a number, or auto".into())
+}
+
+/// A network fitted to posts.
+pub(crate) struct Learned {
+    /// With its forecast skill.
+    pub(crate) model: Model,
+    /// Which weights were chosen, and why, where there was a choice.
+    pub(crate) choice: Option<String>,
+}
+
+impl FitOptions {
+    /// δ, where a number was given.
+    pub(crate) fn number_for_adaptation(&self) -> Option<f64> {
+        match self.adaptation {
+            Some(Adaptation::Value(value)) => Some(value),
+            Some(Adaptation::Auto) | None => None,
+        }
+    }
+
+    /// Whether an option of the state-space fit alone is given.
+    pub(crate) fn of_state_space(&self) -> bool {
+        self.weights.is_some() || self.pull.is_some() || self.rounds.is_some()
+    }
+
+    /// What can be said before anything is read.
+    pub(crate) fn check(&self, graph: bool) -> Result<(), Failure> {
+        if matches!(self.weights, Some(WeightsName::Strengths | WeightsName::Auto)) && !graph {
+            return Err(Failure::usage(
+                "speaker strengths need a graph of who may hear whom",
+                "add --graph EDGES (source,target: the target follows the source), or leave --weights out",
+            ));
+        }
+        if self.weights == Some(WeightsName::Strengths) && self.constraint == Some(ConstraintName::Free) {
+            return Err(Failure::usage(
+                "speaker strengths are shares of attention: --constraint free does not go with them",
+                "leave --constraint out, or use --weights edges",
+            ));
+        }
+        Ok(self.params(None).check()?)
+    }
+
+    fn params(&self, support: Option<Vec<Vec<usize>>>) -> StateSpace {
+        let usual = StateSpace::default();
+        StateSpace {
+            adaptation: self.number_for_adaptation(),
+            constraint: self.constraint.map_or(usual.constraint, Constraint::from),
+            ridge: self.ridge.unwrap_or(usual.ridge),
+            pull: self.pull.unwrap_or(usual.pull),
+            rounds: self.rounds.unwrap_or(usual.rounds),
+            support,
+            ..usual
+        }
+    }
+}
+
+/// Learns a network from beliefs with silence and noise, and how well it forecasts.
+pub(crate) fn fit(
+    panel: &Panel,
+    support: Option<Vec<Vec<usize>>>,
+    options: &FitOptions,
+    screen: &Screen,
+) -> Result<Learned, Error> {
+    let graph = support.is_some();
+    let params = options.params(support);
+    let of = |weights: Weights| StateSpace { weights, ..params.clone() };
+    let (params, skill, choice) = match options.weights {
+        Some(WeightsName::Strengths) => (of(Weights::Strengths), None, None),
+        _ if !graph || options.weights == Some(WeightsName::Edges) || params.constraint == Constraint::Free => {
+            (of(Weights::Edges), None, None)
+        }
+        _ => {
+            let (strengths, edges) = (of(Weights::Strengths), of(Weights::Edges));
+            let skills = [measured(panel, &strengths, screen)?, measured(panel, &edges, screen)?];
+            let (chosen, text) = chosen(&skills);
+            let params = if chosen == Weights::Strengths { strengths } else { edges };
+            let skill = skills[usize::from(chosen == Weights::Edges)];
+            (params, Some(skill), Some(text))
+        }
+    };
+    let mut learner = Learner::new(panel, &params)?;
+    let mut progress = screen.progress("learning", params.rounds as u64);
+    let begun = Instant::now();
+    while !learner.done() {
+        let round = learner.round()?;
+        progress.at(round.number as u64);
+        if round.number == 1 && begun.elapsed() * USUAL_ROUNDS > LONG {
+            screen.remark(&format!(
+                "this may take {:.0} minutes, twice that with the forecasts; longer bins, fewer users or --method whitened after --carry-forward are quicker",
+                (begun.elapsed() * USUAL_ROUNDS).as_secs_f64() / 60.0
+            ));
+        }
+    }
+    drop(progress);
+    let mut model = learner.model()?;
+    model.diagnostics.skill = match skill {
+        Some(skill) => skill,
+        None => measured(panel, &params, screen)?,
+    };
+    Ok(Learned { model, choice })
+}
+
+/// Forecast skill on the last fifth of the steps; none where there are too few to hold some out.
+fn measured(panel: &Panel, params: &StateSpace, screen: &Screen) -> Result<Option<Skill>, Error> {
+    let alive = screen.alive("forecasting unseen steps");
+    let skill = match state_space::skill(panel, params) {
+        Err(Error::NotReady { .. }) => Ok(None),
+        other => other,
+    };
+    drop(alive);
+    skill
+}
+
+/// Strengths or edges, and why: the better forecast, or the fewer numbers when there is none.
+fn chosen(skills: &[Option<Skill>; 2]) -> (Weights, String) {
+    let [Some(strengths), Some(edges)] = skills else {
+        return (Weights::Strengths, "one strength per speaker: too few steps to compare with one weight per edge".into());
+    };
+    let better = strengths.against_own_past >= edges.against_own_past;
+    let weights = if better { Weights::Strengths } else { Weights::Edges };
+    let percent = |skill: &Skill| format!("{} %", number(100.0 * skill.against_own_past));
+    let names = ["one strength per speaker", "one weight per edge"];
+    let text = format!(
+        "{}: on unseen steps its forecasts gain {} on each agent's own past, those of {} {}",
+        names[usize::from(!better)],
+        percent(if better { strengths } else { edges }),
+        names[usize::from(better)],
+        percent(if better { edges } else { strengths }),
+    );
+    (weights, text)
+}
