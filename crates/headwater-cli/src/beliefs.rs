@@ -66,7 +66,7 @@ pub(crate) struct PostOptions {
     max_bad: Option<MaxBad>,
     /// Write rows that cannot be read as CSV file,line,reason
     #[arg(help_heading = READING, long, value_name = "FILE")]
-    rejects: Option<PathBuf>,
+    pub(crate) rejects: Option<PathBuf>,
     /// What the posts are about; repeat for either of several: QUERY or QUERY@FROM..TO
     #[arg(help_heading = SELECTION, long, value_name = "QUERY")]
     pub(crate) topic: Vec<String>,

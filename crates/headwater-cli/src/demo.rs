@@ -29,7 +29,8 @@ const DAYS: usize = 400;
 const NOISE: f64 = 0.7;
 
 /// Resamples and rotations: fewer than usual, so that it takes seconds.
-const DRAWS: &str = "100";
+const RESAMPLES: &str = "100";
+const ROTATIONS: &str = "40";
 
 /// Steps of the world of exact beliefs.
 const STEPS: usize = 100;
@@ -86,7 +87,7 @@ impl Demo {
         write_truth(&folder.join("truth.json"), &truth)?.commit()?;
         let path = |path: &Path| path.display().to_string();
         let (posts, graph, out) = (path(&posts), path(&graph), path(folder));
-        let arguments = [&posts, "--graph", &graph, "--out", &out, "--bootstrap", DRAWS, "--null", DRAWS];
+        let arguments = [&posts, "--graph", &graph, "--out", &out, "--bootstrap", RESAMPLES, "--null", ROTATIONS];
         let found = Discover::with(&arguments)?.discover(screen)?;
 
         let (learned, known) = (influence(&found.model)?, influence(&world.truth)?);
@@ -200,12 +201,14 @@ impl Outcome {
             ]
         });
         let header = ["", "agent", "share", "(true)", "centrality", "(true)", "inform.", "(true)"];
+        let place = self.agents.iter().position(|row| row.agent == PostWorld::INFLUENCER);
         let verdict = self.verdict["text"].as_str().unwrap_or_default();
         format!(
-            "{verdict}\n\nWho drives what the group believes, from {} posts: influence = centrality × informativeness\n\n{}\n{} of the true top 3 found; δ {} (true {}). Reference: {:?}.\n\nWhere beliefs are known exactly, 20 agents over {STEPS} steps: squared error of the weights {} (the paper's learner on the same steps: {}), difference of influence shares {}; {} of the true top 3 found.\n",
+            "{verdict}\n\nWho drives what the group believes, from {} posts: influence = centrality × informativeness\n\n{}\n{} is truly the most influential, and ranked {}; δ {} (true {}). Reference: {:?}.\n\nWhere beliefs are known exactly, 20 agents over {STEPS} steps: squared error of the weights {} (the paper's learner on the same steps: {}), difference of influence shares {}; {} of the true top 3 found.\n",
             self.posts,
             table(&header, 2, rows.collect()),
-            shown(self.comparison.top_k_hit),
+            PostWorld::INFLUENCER,
+            place.map_or("–".to_owned(), |place| (place + 1).to_string()),
             number(self.adaptation.0),
             number(self.adaptation.1),
             self.reference,

@@ -12,7 +12,7 @@ mod stages;
 use crate::beliefs::{PostOptions, told};
 use crate::failure::Failure;
 use crate::fitting::{FitOptions, fit};
-use crate::output::{write, write_json};
+use crate::output::{check, write, write_json};
 use crate::rank::{Ranking, Trust};
 use crate::screen::{Format, Screen, count, csv, wrapped};
 use clap::{Args, Command, FromArgMatches};
@@ -29,7 +29,7 @@ use record::{Input, Run, Used};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use stages::{Stages, fields};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Above this many agents rotations are drawn only when asked for: a fit of each takes too long.
@@ -42,12 +42,13 @@ const USUAL: u64 = 200;
 const FEWEST_BINS: u64 = 10;
 
 /// Options of posts that say where things are, not what they are: files count by their contents.
-const PLACES: [&str; 6] = ["posts", "users", "rejects", "model", "cache", "hub_url"];
+const PLACES: [&str; 5] = ["posts", "users", "model", "cache", "hub_url"];
 
 /// What a run writes, beside `run.json`.
 const BELIEFS: &str = "beliefs.parquet";
 const MODEL: &str = "model.json";
 const RANKING: [&str; 3] = ["ranking.json", "ranking.csv", "edges.csv"];
+const RUN: &str = "run.json";
 
 /// Does everything: posts in; beliefs, a model, a ranking with how sure it is, and a record of the run out
 #[derive(Debug, Args)]
@@ -170,21 +171,37 @@ impl Discover {
         match self.format {
             Format::Json => screen.json(&found.ranking),
             Format::Csv => screen.result(&found.csv),
-            Format::Table => screen.text(&format!("{}\n{}", found.text, self.next())),
+            Format::Table => screen.text(&format!("{}\n{}", found.text, self.next(&found.ranking))),
         }
     }
 
-    fn next(&self) -> String {
+    fn next(&self, ranking: &Value) -> String {
         let out = self.out.display();
+        let first = ranking["agents"][0]["agent"].as_str().unwrap_or("NAME");
         format!(
-            "Files in {out}: {BELIEFS}, {MODEL}, {}, run.json.\nNext: headwater explain {out}/{MODEL} --agent NAME --what-if remove\n",
+            "Files in {out}: {BELIEFS}, {MODEL}, {}, {RUN}.\nNext: headwater explain {out}/{MODEL} --agent '{first}' --what-if remove\n",
             RANKING.join(", ")
         )
+    }
+
+    /// No file is both read and written.
+    fn check_paths(&self) -> Result<(), Failure> {
+        let inputs = || self.posts.posts.iter().chain(&self.posts.users).chain(&self.graph).chain(&self.pseudonymise);
+        check(inputs(), &self.posts.rejects)?;
+        for file in [BELIEFS, MODEL, RUN].iter().chain(&RANKING) {
+            let Ok(output) = self.out.join(file).canonicalize() else { continue };
+            if inputs().any(|input| input.canonicalize().is_ok_and(|input| input == output)) {
+                let message = format!("{} is read, and would be overwritten", self.out.join(file).display());
+                return Err(Failure::usage(message, "write to another folder"));
+            }
+        }
+        Ok(())
     }
 
     /// All stages.
     pub(crate) fn discover(&self, screen: &Screen) -> Result<Found, Failure> {
         self.fit.check(self.graph.is_some())?;
+        self.check_paths()?;
         let mut pseudonyms = self.pseudonymise.as_deref().map(Pseudonyms::read).transpose()?;
         let inputs = self.inputs(screen)?;
         let follows = self.graph.as_deref().map(|path| Follows::read(path, pseudonyms.as_mut())).transpose()?;
@@ -217,6 +234,7 @@ impl Discover {
         let learned: Choice = stages.stage("learn", &depends, &[MODEL], screen, |room| {
             let support = graph.as_ref().map(|graph| graph.speakers().to_vec());
             let learned = fit(&panel, support, &self.fit, screen).map_err(self.about())?;
+            learned.model.diagnostics.warnings.iter().for_each(|warning| screen.warn(warning));
             write_model(&room.join(MODEL), &learned.model)?;
             Ok(Choice { choice: learned.choice })
         })?;
@@ -256,7 +274,7 @@ impl Discover {
         let ranking = serde_json::from_str(&ranking)
             .map_err(|error| Failure::data(format!("{}: cannot read: {error}", RANKING[0])))?;
         stages.finish(run)?;
-        let choice = learned.choice.map_or(String::new(), |choice| format!("{choice}\n"));
+        let choice = learned.choice.map_or(String::new(), |choice| format!("Weights: {choice}.\n"));
         Ok(Found { model, ranking, csv, text: shown.text + &choice })
     }
 
@@ -274,6 +292,11 @@ impl Discover {
             inputs.extend(Input::folder("scorer", &folder)?);
         }
         Ok(inputs)
+    }
+
+    /// The posts, for messages.
+    fn first(&self) -> String {
+        self.posts.posts.first().map(|path| path.display().to_string()).unwrap_or_default()
     }
 
     /// Names the posts in an error of the library.
@@ -356,6 +379,14 @@ impl Discover {
                 unsaid(&format!("{}, line {line}", path.display()))
             }
             (Trouble::Posts(Posts::File { path, .. }), _) if hidden => unsaid(&path.display().to_string()),
+            (Trouble::Posts(error @ (Posts::NothingLeft { .. } | Posts::OneUser { .. })), _) => {
+                match Failure::from(error) {
+                    Failure::Data { message, hint } => {
+                        Failure::Data { message: format!("{}: {message}", self.first()), hint }
+                    }
+                    other => other,
+                }
+            }
             (Trouble::Posts(error), _) => error.into(),
             (Trouble::Other(failure), _) => failure,
         })?;
@@ -424,7 +455,7 @@ impl Discover {
 
     /// Whether there is anything to learn from.
     fn check(&self, beliefs: &bin::Beliefs, quality: &Quality) -> Result<(), Failure> {
-        let file = self.posts.posts.first().map(|path| path.display().to_string()).unwrap_or_default();
+        let file = self.first();
         if quality.bins < FEWEST_BINS {
             return Err(Failure::Data {
                 message: format!(
@@ -436,11 +467,11 @@ impl Discover {
                 hint: Some("take shorter bins (--bin 6h), posts over a longer time, or a wider topic".to_owned()),
             });
         }
-        let mut cells = beliefs.cells().map(|cell| cell.ratios);
-        let first = cells.next();
-        if cells.all(|ratios| Some(ratios) == first) {
+        let mut said: HashMap<usize, [f64; 2]> = HashMap::new();
+        let moves = |cell: bin::Cell| *said.entry(cell.user).or_insert(cell.ratios) != cell.ratios;
+        if !beliefs.cells().any(moves) {
             return Err(Failure::Data {
-                message: format!("{file}: every post has the same score, so nobody's opinion ever moves"),
+                message: format!("{file}: nobody's score ever changes, so there is nothing to learn from"),
                 hint: Some("check the column score, or choose another --scorer".to_owned()),
             });
         }

@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::screen::{Format, Screen, count, csv, number, percent, short, table};
 use clap::Args;
 use headwater::confidence::{Bootstrap, Learning, Rotation, Significance, Verdict, discoveries, judge, verdict};
-use headwater::influence::{Contrarian, Influence, error_probabilities};
 use headwater::graph::Graph;
+use headwater::influence::{Contrarian, Influence, error_probabilities};
 use headwater::model::Method;
 use headwater::{Model, Panel, Roster, influence};
 use headwater_files::{read_beliefs, read_edges, read_model};
@@ -13,12 +13,16 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Up to this many agents the error probabilities are computed along the way.
 const ERROR_PROBABILITY_AGENTS: usize = 200;
 
 /// How many agents the top is, unless --top says so.
 const TOP: usize = 3;
+
+/// Draws that take longer than this are announced.
+const LONG: Duration = Duration::from_secs(10);
 
 /// Share of false alarms tolerated among the edges called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
@@ -166,12 +170,8 @@ impl Rank {
         if let Some(path) = &self.beliefs {
             let panel = read_beliefs(path, self.log_ratios)?.panel;
             ranking.add_activity(&panel).map_err(Failure::about(path))?;
-            let trust = Trust {
-                bootstrap: self.bootstrap,
-                null: self.null,
-                top: self.top.unwrap_or(TOP),
-                seed: self.seed,
-            };
+            let trust =
+                Trust { bootstrap: self.bootstrap, null: self.null, top: self.top.unwrap_or(TOP), seed: self.seed };
             ranking.add_trust(&trust, &model, &panel, screen).map_err(Failure::about(path))?;
         }
         if let Some(path) = &self.graph {
@@ -192,11 +192,20 @@ fn many<T: Send>(
     draw: impl Fn(u64) -> Result<T, headwater::Error> + Sync,
 ) -> Result<Vec<T>, headwater::Error> {
     let mut progress = screen.progress(what, count);
+    let begun = Instant::now();
     let numbers: Vec<u64> = (0..count).collect();
     let mut all = Vec::with_capacity(numbers.len());
-    for few in numbers.chunks(4 * rayon::current_num_threads()) {
+    let threads = rayon::current_num_threads();
+    let (first, rest) = numbers.split_at(threads.min(numbers.len()));
+    for few in [first].into_iter().chain(rest.chunks(4 * threads)) {
         all.extend(few.par_iter().map(|&number| draw(number)).collect::<Result<Vec<T>, _>>()?);
         progress.at(all.len() as u64);
+        // A bar says it on a terminal only.
+        let left = begun.elapsed().mul_f64(rest.len() as f64 / first.len().max(1) as f64);
+        if all.len() == first.len() && left > LONG {
+            let minutes = left.as_secs_f64() / 60.0;
+            screen.remark(&format!("{what} {count} times: about {minutes:.1} minutes, by how long the first took"));
+        }
     }
     Ok(all)
 }
@@ -353,12 +362,16 @@ impl Ranking {
         Ok(())
     }
 
-    pub(crate) fn print(&self, format: Format, screen: &mut Screen) -> Result<(), Failure> {
+    fn print(&self, format: Format, screen: &mut Screen) -> Result<(), Failure> {
         match format {
-            Format::Json => return screen.json(self),
-            Format::Csv => return screen.result(&self.csv()),
-            Format::Table => {}
+            Format::Json => screen.json(self),
+            Format::Csv => screen.result(&self.csv()),
+            Format::Table => screen.text(&self.text()),
         }
+    }
+
+    /// For people: the verdict, the table, and what to know beside it.
+    pub(crate) fn text(&self) -> String {
         let mut text = format!("{}\n\n", self.verdict.text);
         text.push_str(&format!(
             "The network settles on {:?}; {} of the agents agree. Reference: {:?}.\n\n",
@@ -373,7 +386,7 @@ impl Ranking {
         text.push_str(&parts.collect::<Vec<_>>().join(", "));
         text.push('\n');
         self.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
-        screen.text(&text)
+        text
     }
 
     fn table(&self) -> String {

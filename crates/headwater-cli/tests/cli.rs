@@ -639,6 +639,7 @@ fn help_version_and_completions() {
     assert_eq!(place.done("--version"), format!("headwater {} (headwater-model/1)\n", env!("CARGO_PKG_VERSION")));
     for command in [
         "demo",
+        "discover",
         "simulate",
         "score",
         "beliefs",
@@ -668,17 +669,36 @@ fn quiet_means_results_only() {
 }
 
 #[test]
-fn the_demo_finds_the_informed_agents() {
+fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
     let place = Place::new();
     let text = place.done("demo --out d");
-    assert!(text.replace('\n', " ").contains("100.0% of the true top 3 found"), "{text}");
-    for name in ["beliefs.parquet", "truth.json", "model.json"] {
+    assert!(text.starts_with("The beliefs of these agents predict each other better than chance"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("1 mira ")), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let flat = text.replace('\n', " ");
+    assert!(flat.contains("mira is truly the most influential, and ranked 1"), "{text}");
+    assert!(flat.contains("100.0% of the true top 3 found"), "{text}");
+    let error = flat.split("squared error of the weights ").nth(1).and_then(|rest| rest.split(' ').next());
+    assert!(error.unwrap().parse::<f64>().unwrap() < 1e-20, "{text}");
+    for name in [
+        "posts.csv",
+        "graph.csv",
+        "truth.json",
+        "beliefs.parquet",
+        "model.json",
+        "ranking.json",
+        "ranking.csv",
+        "edges.csv",
+        "run.json",
+        "exact/beliefs.parquet",
+        "exact/truth.json",
+        "exact/model.json",
+    ] {
         assert!(place.has(&format!("d/{name}")), "{name}");
     }
-    // What follows are errors at the level of rounding, which depend on the processor.
-    insta::assert_snapshot!("demo", text.split("\nSquared error").next().unwrap());
-    insta::assert_snapshot!("rank", place.done("rank d/truth.json --top 5"));
-    insta::assert_snapshot!("explain", place.done("explain d/truth.json --agent 0 --what-if remove --top 4"));
+    assert!(place.json("compare d/model.json d/truth.json --top 1")["top_k_hit"] == 1.0);
+    insta::assert_snapshot!("rank", place.done("rank d/exact/truth.json --top 5"));
+    insta::assert_snapshot!("explain", place.done("explain d/exact/truth.json --agent 0 --what-if remove --top 4"));
 }
 
 /// Ctrl-C in the middle of a long run: no partial file; with a checkpoint, the state to continue from.

@@ -434,10 +434,10 @@ fn bad_input_is_refused_by_cause_and_cure() {
         }
         assert!(errors.contains("hint: "), "{errors}");
     };
-    refused("--topic submarine", &["no post is left", "widen the topic"]);
+    refused("--topic submarine", &["posts.csv: no post is left", "widen the topic"]);
     refused("--from 2030-01-01", &["no post is left", "choose dates within the posts"]);
     place.write("one.txt", "Quillan\n");
-    refused("--users one.txt", &["only one user is left, \"Quillan\""]);
+    refused("--users one.txt", &["posts.csv: only one user is left, \"Quillan\""]);
     refused("--to 2024-01-05", &["posts.csv", "5 bins", "at least 10 are needed", "shorter bins"]);
     place.write("strange.csv", "source,target\nann,bob\nbob,ann\n");
     refused(
@@ -460,9 +460,15 @@ fn bad_input_is_refused_by_cause_and_cure() {
         .collect();
     place.write("even.csv", even);
     let errors = place.refused(&format!("discover even.csv --scorer column {QUICK} --out a"), 1);
-    assert!(errors.contains("even.csv: every post has the same score") && errors.contains("--scorer"), "{errors}");
+    assert!(errors.contains("even.csv: nobody's score ever changes") && errors.contains("--scorer"), "{errors}");
     // Wrong usage.
     assert!(place.refused("discover - --out a", 2).contains("save it to a file first"));
+    std::fs::create_dir(place.path("same")).unwrap();
+    place.write("same/edges.csv", place.read("graph.csv"));
+    for wrong in ["--graph same/edges.csv --out same", "--rejects posts.csv --out a"] {
+        assert!(place.refused(&format!("discover posts.csv {wrong}"), 2).contains("would be overwritten"));
+    }
+    assert!(place.refused("discover posts.csv --weights strengths --out a", 2).contains("need a graph"));
     for wrong in ["--null 3", "--bootstrap x", "--top 0"] {
         place.refused(&format!("discover posts.csv --out a {wrong}"), 2);
     }

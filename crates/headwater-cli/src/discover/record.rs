@@ -43,7 +43,10 @@ impl FromArgMatches for Used {
             if UNRECORDED.contains(&name) {
                 continue;
             }
-            let Ok(Some(texts)) = matches.try_get_raw(name) else { continue };
+            let Ok(Some(texts)) = matches.try_get_raw(name) else {
+                used.insert(name.to_owned(), Value::Null);
+                continue;
+            };
             let kind = argument.get_value_parser().type_id();
             let numeric = [
                 TypeId::of::<u8>(),
