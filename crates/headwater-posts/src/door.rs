@@ -118,6 +118,7 @@ impl Door {
         }
         let Door { selector, bins, min_posts, wanted_users, mut quality, spoken, .. } = self;
         quality.duplicates = selector.duplicates;
+        quality.updates = selector.updates;
         quality.dropped = selector.dropped;
         quality.unmarked = selector.unmarked;
         quality.clipped = bins.clipped;
