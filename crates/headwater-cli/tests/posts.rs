@@ -347,7 +347,7 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     let error = place.refused(&["beliefs", "posts.csv", "--out", "b.npy", "--scorer", "column"], 2);
     assert!(error.contains("hint: let --out end in .csv or .parquet"), "{error}");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "no/b.csv", "--scorer", "column"], 1);
-    assert!(error.contains("cannot write into its folder"), "{error}");
+    assert!(error.contains("no/b.csv: there is no folder no\nhint: make it first: mkdir -p no"), "{error}");
 }
 
 #[cfg(target_os = "linux")]
@@ -426,6 +426,16 @@ fn networks_are_formed_and_everybody_left_out_has_a_reason() {
     assert!(error.contains("\"h\" is strongly connected with nobody"), "{error}");
     let error = place.refused(&["network", "e.csv", "--hub", "H", "--start", "b", "--out", "n.csv"], 1);
     assert!(error.contains("did you mean \"h\"?"), "{error}");
+    for (content, part) in [
+        ("", "is empty"),
+        ("\n", "is empty"),
+        ("source,target\n", "holds no edges"),
+        ("from,to\n", "line 1: columns are"),
+    ] {
+        place.write("none.csv", content);
+        let error = place.refused(&["network", "none.csv", "--hub", "H", "--start", "b", "--out", "n.csv"], 1);
+        assert!(error.contains(part) && error.contains("wanted") && error.contains("source,target"), "{error}");
+    }
     let error = place.refused(&["network", "posts.csv", "--hub", "H", "--start", "b", "--out", "n.csv"], 1);
     assert!(error.contains("wanted source,target"), "{error}");
 }
