@@ -61,6 +61,7 @@ const TERMS: usize = 8;
 
 impl Score {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        self.scorer.check()?;
         if self.explain && self.scorer.scorer == ReaderName::Roberta {
             return Err(Failure::usage(
                 "--explain is for --scorer builtin; a text model has no terms",
@@ -149,7 +150,11 @@ impl Score {
         drop(progress);
         if scored == 0 {
             let first = sieve.first.as_ref().map_or(String::new(), |first| format!("; the first row: {first}"));
-            return Err(Failure::data(format!("{}: has no readable post{first}", self.posts[0].display())));
+            return Err(Failure::Data {
+                message: format!("{}: has no readable post{first}", self.posts[0].display()),
+                hint: (rows.source.passed > 0)
+                    .then(|| "check that --preset names the platform of this file".to_owned()),
+            });
         }
         sieve.finish()?;
         let draft = out.into_inner().map_err(|error| failed(error.into_error().into()))?;

@@ -76,6 +76,13 @@ pub(crate) fn scorer(options: &ScorerOptions, screen: &Screen) -> Result<Option<
     open(name, &options.model, screen).map(Some)
 }
 
+impl ReaderOptions {
+    /// Refuses what does not read posts, before anything is opened.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.scorer == ReaderName::Column { Err(not_a_reader()) } else { Ok(()) }
+    }
+}
+
 /// The scorer that reads posts.
 pub(crate) fn reader(options: &ReaderOptions, screen: &Screen) -> Result<Box<dyn Scorer>, Failure> {
     open(options.scorer, &options.model, screen)
@@ -85,12 +92,16 @@ fn needless_model() -> Failure {
     Failure::usage("--model is for --scorer roberta; the others need none", "add --scorer roberta")
 }
 
+fn not_a_reader() -> Failure {
+    Failure::usage(
+        "--scorer column takes scores that are there already; there are builtin and roberta",
+        "headwater beliefs --scorer column uses your own scores",
+    )
+}
+
 fn open(name: ReaderName, options: &ModelOptions, screen: &Screen) -> Result<Box<dyn Scorer>, Failure> {
     match (name, &options.model) {
-        (ReaderName::Column, _) => Err(Failure::usage(
-            "--scorer column takes scores that are there already; there is builtin and roberta",
-            "headwater beliefs --scorer column uses your own scores",
-        )),
+        (ReaderName::Column, _) => Err(not_a_reader()),
         (ReaderName::Builtin, None) => Ok(Box::new(Builtin::new())),
         (ReaderName::Builtin, Some(_)) => Err(needless_model()),
         (ReaderName::Roberta, None) => Err(Failure::usage(

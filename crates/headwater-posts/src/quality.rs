@@ -149,7 +149,11 @@ impl Quality {
         // Other lines are nothing to speak of where there are posts, too.
         let other_lines = if self.rows == 0 { self.other_lines } else { 0 };
         let reasons = [
-            (other_lines, "lines without a post".to_owned(), "check that --preset names the platform of this file"),
+            (
+                other_lines,
+                "passed by, being no posts".to_owned(),
+                "check that --preset names the platform of this file",
+            ),
             (self.rejected, "unreadable".to_owned(), "mend the rows that --rejects lists"),
             (self.duplicates, "copies of another".to_owned(), "map the right column to id with --map id=…"),
             (self.updates, "new wordings of another".to_owned(), "give the file from its beginning"),
