@@ -1,4 +1,5 @@
-//! Tables: no bytes panic the reader, and every row that it calls good has as many cells as the header.
+//! Tables: no bytes panic the reader, every row that it calls good has as many cells as the header, and there are not more
+//! rows, good or bad, than lines.
 
 #![no_main]
 
@@ -15,8 +16,9 @@ fuzz_target!(|data: &[u8]| {
     let stream = Box::new(Cursor::new(rest.to_vec()));
     let Ok(mut table) = Table::new(stream, Arc::from(Path::new("fuzz.csv")), delimiter) else { return };
     let columns = table.header().1.names.len();
-    let mut line = 0;
+    let (mut line, mut rows) = (0, 0);
     while let Ok(Some(row)) = table.next() {
+        rows += 1;
         let Ok(record) = row else { continue };
         assert!(record.place.line > line, "rows start on later and later lines");
         line = record.place.line;
@@ -25,4 +27,5 @@ fuzz_target!(|data: &[u8]| {
             Row::Json(_) => unreachable!("a table"),
         }
     }
+    assert!(rows <= rest.iter().filter(|byte| **byte == b'\n').count() + 1);
 });

@@ -38,7 +38,8 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     if let Ok((beliefs, quality)) = door.finish() {
-        assert_eq!(quality.kept + quality.duplicates + quality.dropped.total(), quality.posts);
+        let left_out = quality.duplicates + quality.updates + quality.dropped.total();
+        assert_eq!(quality.kept + left_out, quality.posts);
         assert!(beliefs.cells().all(|cell| cell.ratios[0].is_finite() && cell.posts > 0));
     }
 });

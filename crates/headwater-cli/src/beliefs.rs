@@ -25,7 +25,7 @@ const SELECTION: &str = "Selection";
 const OPINION: &str = "Opinion";
 
 /// Bad rows named one by one on the screen.
-const NAMED: usize = 5;
+pub(crate) const NAMED: usize = 5;
 
 /// Users listed on the screen.
 const LISTED: usize = 20;
@@ -207,11 +207,8 @@ impl PostOptions {
         let mut rejects = self.rejects.as_deref().map(Rejects::create).transpose()?;
         let read: Result<_, E> = self.read(&mut door, meet, rejects.as_mut(), screen);
         let read = read.and_then(|()| Ok(door.finish()?));
-        if let Some(rejects) = rejects
-            && (read.is_ok() || rejects.rows > 0)
-        {
-            // Whoever stopped because of them wants to see them most of all.
-            rejects.draft.commit().map_err(Failure::from)?;
+        if let Some(rejects) = rejects {
+            rejects.close(read.is_ok())?;
         }
         let (beliefs, mut quality) = read?;
         if counted {
@@ -382,6 +379,7 @@ pub(crate) fn told(quality: &Quality) -> String {
     let reasons = [
         (quality.rejected, "unreadable"),
         (quality.duplicates, "repeated"),
+        (quality.updates, "new wordings"),
         (dropped.user, "by other users"),
         (dropped.window, "outside the dates"),
         (dropped.language, "in other languages"),
@@ -436,19 +434,27 @@ pub(crate) fn each_batch<E: From<Error>>(
 }
 
 /// The rows that cannot be read, as CSV.
-struct Rejects {
+pub(crate) struct Rejects {
     draft: Draft,
     rows: usize,
 }
 
 impl Rejects {
-    fn create(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let mut rejects = Rejects { draft: Draft::create(path)?, rows: 0 };
         rejects.line("file,line,reason\n")?;
         Ok(rejects)
     }
 
-    fn write(&mut self, rows: &[Bad]) -> Result<(), Failure> {
+    /// Keeps the list of a run that was done, or that stopped because of it: whoever reads that wants it most of all.
+    pub(crate) fn close(self, done: bool) -> Result<(), Failure> {
+        if done || self.rows > 0 {
+            self.draft.commit()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write(&mut self, rows: &[Bad]) -> Result<(), Failure> {
         self.rows += rows.len();
         for bad in rows {
             let cells = vec![bad.place.file.display().to_string(), bad.place.line.to_string(), bad.reason.clone()];

@@ -65,6 +65,7 @@ impl From<Files> for Failure {
         let hint = match &error {
             Files::Data { source, .. } => hint(source),
             Files::Io { source, .. } => Some(cure(source).to_owned()),
+            Files::NoFolder { folder, .. } => Some(format!("make it first: mkdir -p {}", folder.display())),
             _ => None,
         };
         Failure::Data { message: error.to_string(), hint }

@@ -71,6 +71,8 @@ struct Experiment {
     name: &'static str,
     title: &'static str,
     run: fn(&Run<'_>) -> Result<Outcome, Failure>,
+    /// Whether it simulates on the authors' network, if that is there, and otherwise on one like it.
+    simulates: bool,
     /// Whether there is nothing to show without the authors' Twitter files.
     needs_twitter: bool,
     /// Whether --model changes what it shows.
@@ -79,7 +81,7 @@ struct Experiment {
 
 impl Experiment {
     const fn new(name: &'static str, title: &'static str, run: fn(&Run<'_>) -> Result<Outcome, Failure>) -> Self {
-        Experiment { name, title, run, needs_twitter: false, takes_a_model: false }
+        Experiment { name, title, run, simulates: true, needs_twitter: false, takes_a_model: false }
     }
 }
 
@@ -91,12 +93,17 @@ const EXPERIMENTS: [Experiment; 10] = [
     Experiment::new("truth-rate", "How often the truth is named", truth_rate::run),
     Experiment::new("topology-drift", "A topology that changes", drift::topology),
     Experiment::new("state-drift", "A state that changes", drift::state),
-    Experiment { needs_twitter: true, ..Experiment::new("twitter", "The Twitter networks", twitter::run) },
     Experiment {
+        simulates: false,
+        needs_twitter: true,
+        ..Experiment::new("twitter", "The Twitter networks", twitter::run)
+    },
+    Experiment {
+        simulates: false,
         takes_a_model: true,
         ..Experiment::new("sentiment-table", "Sentiment of sample posts", sentiment_table::run)
     },
-    Experiment::new("theory", "The theorems", theory::run),
+    Experiment { simulates: false, ..Experiment::new("theory", "The theorems", theory::run) },
 ];
 
 /// Changes whenever an experiment computes something else than before, so that old results are not taken for new ones.
@@ -223,16 +230,18 @@ impl Reproduce {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
         let authors = Authors::find(self.data.clone());
         create(&self.out)?;
-        if !authors.has_simulations() {
+        let chosen: Vec<&Experiment> = EXPERIMENTS
+            .iter()
+            .filter(|experiment| self.names.is_empty() || self.names.iter().any(|name| name == experiment.name))
+            .collect();
+        if !authors.has_simulations() && chosen.iter().any(|experiment| experiment.simulates) {
             screen.warn(&format!(
                 "{} has no epfl-synthetic: the simulations run on a network drawn with the paper's parameters, without the authors' numbers beside them (--data names the folder)",
                 authors.folder().display()
             ));
         }
-        for experiment in &EXPERIMENTS {
-            if self.names.is_empty() || self.names.iter().any(|name| name == experiment.name) {
-                self.one(experiment, &authors, screen)?;
-            }
+        for experiment in chosen {
+            self.one(experiment, &authors, screen)?;
         }
         let headlines: Vec<(&Experiment, Headline)> =
             EXPERIMENTS.iter().filter_map(|experiment| Some((experiment, self.finished(experiment)?))).collect();

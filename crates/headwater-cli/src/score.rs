@@ -1,23 +1,31 @@
 //! `headwater score`: posts in, the same posts with how negative, neutral and positive they are out.
 
+use crate::beliefs::{NAMED, PresetName, Rejects, mapping};
 use crate::failure::Failure;
 use crate::output::check;
-use crate::scorer::{ScorerName, ScorerOptions, scorer};
+use crate::scorer::{ReaderName, ReaderOptions, reader};
 use crate::screen::{Screen, count};
 use clap::Args;
 use headwater_files::Draft;
-use headwater_posts::read::{Bad, Record, Records, Row};
+use headwater_posts::Error;
+use headwater_posts::post::Mapping;
+use headwater_posts::quality::MaxBad;
+use headwater_posts::read::{Bad, Columns, Place, Preset, Record, Records, Row};
 use headwater_posts::score::builtin::{Builtin, Explanation};
 use indexmap::IndexSet;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Heading of `--help`, below the files.
+const READING: &str = "Reading";
 
 /// Scores every post: how negative, neutral and positive it is
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Adds the columns negative, neutral, positive and score = positive/(negative+positive) to every readable row; an input column of one of these names gets _in behind it.\n\nExample: headwater score posts.csv --out scored.csv --explain"
+    after_help = "Adds the columns negative, neutral, positive and score = positive/(negative+positive) to every readable row; an input column of one of these names gets _in behind it. With a --preset of JSON lines there is a row per post, with the columns id, user, time, lang, repost and text.\n\nExample: headwater score posts.csv --out scored.csv --explain"
 )]
 pub(crate) struct Score {
     /// Files of posts (CSV, JSON lines, Parquet, plain or compressed) or 'patterns*'; - is standard input
@@ -26,14 +34,23 @@ pub(crate) struct Score {
     /// File to write, CSV
     #[arg(long, value_name = "SCORED.csv")]
     out: PathBuf,
+    /// The platform the posts come from
+    #[arg(help_heading = READING, long, value_enum)]
+    preset: Option<PresetName>,
     /// Other names of columns or keys, such as text=body or text=post.content
-    #[arg(long, value_name = "NAME=COLUMN,…", value_delimiter = ',')]
+    #[arg(help_heading = READING, long, value_name = "FIELD=NAME,…")]
     map: Vec<String>,
+    /// Stop when more rows than this cannot be read, a share or a number [default: more than 100 and more than 1%]
+    #[arg(help_heading = READING, long, value_name = "SHARE|N")]
+    max_bad: Option<MaxBad>,
+    /// Write rows that cannot be read as CSV file,line,reason
+    #[arg(help_heading = READING, long, value_name = "FILE")]
+    rejects: Option<PathBuf>,
     /// Add a column why: the terms that moved each score, and how much each adds to log(positive/negative)
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    scorer: ScorerOptions,
+    scorer: ReaderOptions,
 }
 
 /// Posts that are scored at a time: many for the fast scorer, few for the slow one, so that progress is seen.
@@ -44,8 +61,8 @@ const TERMS: usize = 8;
 
 impl Score {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
-        let builtin = self.scorer.scorer == ScorerName::Builtin;
-        if self.explain && !builtin {
+        self.scorer.check()?;
+        if self.explain && self.scorer.scorer == ReaderName::Roberta {
             return Err(Failure::usage(
                 "--explain is for --scorer builtin; a text model has no terms",
                 "leave one of the two out",
@@ -56,14 +73,35 @@ impl Score {
             let message = format!("scored posts are not written as .{extension}");
             return Err(Failure::usage(message, "let --out end in .csv"));
         }
-        check(&self.posts, [&self.out])?;
-        let mut rows = rows(&self.posts, &self.map)?;
-        let Some(scorer) = scorer(&self.scorer, screen)? else {
-            return Err(Failure::usage(
-                "--scorer column takes scores that are there already",
-                "use it with headwater beliefs",
+        check(&self.posts, [Some(&self.out), self.rejects.as_ref()].into_iter().flatten())?;
+        let mut sieve = Sieve::new(self.rejects.as_deref(), self.max_bad.unwrap_or_default(), screen)?;
+        let written = self.write(&mut sieve, screen);
+        let Sieve { bad, rejects, .. } = sieve;
+        if let Some(rejects) = rejects {
+            rejects.close(written.is_ok())?;
+        }
+        let written = written?;
+        written.draft.commit()?;
+        if bad > 0 {
+            screen.warn(&format!("{} left out", count(bad as usize, "unreadable row")));
+        }
+        if written.foreign > 0 {
+            screen.warn(&format!(
+                "{} marked as not English; the built-in scorer knows English only",
+                count(written.foreign, "post")
             ));
-        };
+        }
+        if written.passed > 0 {
+            screen.remark(&format!("{} held no post", count(written.passed, "line")));
+        }
+        screen.remark(&format!("{} scored, in {}", count(written.scored, "post"), self.out.display()));
+        Ok(())
+    }
+
+    fn write(&self, sieve: &mut Sieve<'_>, screen: &Screen) -> Result<Written, Failure> {
+        let builtin = self.scorer.scorer == ReaderName::Builtin;
+        let mut rows = rows(&self.posts, &mapping(self.preset, &self.map)?, sieve)?;
+        let scorer = reader(&self.scorer, screen)?;
         let explainer = self.explain.then(Builtin::new);
         let mut out = csv::Writer::from_writer(Draft::create(&self.out)?);
         let failed = |error: csv::Error| Failure::data(format!("{}: cannot write: {error}", self.out.display()));
@@ -83,14 +121,13 @@ impl Score {
         out.write_record(header.iter().map(String::as_str).chain(added)).map_err(failed)?;
 
         let share = SHARE[usize::from(!builtin)];
-        let language = rows.header.iter().position(|name| name == "lang");
         let total = rows.source.records.total();
         // A pipe does not say how long it is.
         let _alive = total.is_none().then(|| screen.alive("scoring"));
         let (mut scored, mut foreign) = (0, 0);
         let mut progress = screen.progress("scoring (kB)", total.unwrap_or(0) >> 10);
         loop {
-            let block = rows.next(share)?;
+            let block = rows.next(share, sieve)?;
             if block.is_empty() {
                 break;
             }
@@ -103,7 +140,7 @@ impl Score {
                 let fields = row.iter().chain(&numbers).map(String::as_str).chain(why.as_deref());
                 out.write_record(fields).map_err(failed)?;
             }
-            let marked = language.into_iter().flat_map(|column| block.iter().map(move |(_, row)| &row[column]));
+            let marked = rows.lang.into_iter().flat_map(|column| block.iter().map(move |(_, row)| &row[column]));
             foreign += marked.filter(|lang| !lang.is_empty() && !lang.to_lowercase().starts_with("en")).count();
             scored += block.len();
             if total.is_some() {
@@ -112,22 +149,70 @@ impl Score {
         }
         drop(progress);
         if scored == 0 {
-            return Err(Failure::data(format!("{}: has no readable post", self.posts[0].display())));
+            let first = sieve.first.as_ref().map_or(String::new(), |first| format!("; the first row: {first}"));
+            return Err(Failure::Data {
+                message: format!("{}: has no readable post{first}", self.posts[0].display()),
+                hint: (rows.source.passed > 0)
+                    .then(|| "check that --preset names the platform of this file".to_owned()),
+            });
         }
+        sieve.finish()?;
         let draft = out.into_inner().map_err(|error| failed(error.into_error().into()))?;
-        draft.commit()?;
-        if rows.unreadable > 0 {
-            let first = rows.first_unreadable.as_deref().unwrap_or_default();
-            screen.warn(&format!("{} left out; the first: {first}", count(rows.unreadable, "unreadable row")));
+        Ok(Written { draft, scored, foreign: if builtin { foreign } else { 0 }, passed: rows.source.passed })
+    }
+}
+
+/// Scored posts that wait for their name.
+struct Written {
+    draft: Draft,
+    scored: usize,
+    /// Posts marked with another language than the scorer reads.
+    foreign: usize,
+    /// Lines that hold something else than posts.
+    passed: usize,
+}
+
+/// Rows that cannot be read: the first are named, all are counted and listed, too many are refused.
+struct Sieve<'a> {
+    screen: &'a Screen,
+    rejects: Option<Rejects>,
+    max_bad: MaxBad,
+    rows: u64,
+    bad: u64,
+    first: Option<Bad>,
+}
+
+impl<'a> Sieve<'a> {
+    fn new(rejects: Option<&Path>, max_bad: MaxBad, screen: &'a Screen) -> Result<Self, Failure> {
+        let rejects = rejects.map(Rejects::create).transpose()?;
+        Ok(Sieve { screen, rejects, max_bad, rows: 0, bad: 0, first: None })
+    }
+
+    /// A row that can be read, so far.
+    fn pass(&mut self) {
+        self.rows += 1;
+    }
+
+    fn leave(&mut self, bad: Bad) -> Result<(), Failure> {
+        self.rows += 1;
+        self.bad += 1;
+        if self.bad <= NAMED as u64 {
+            self.screen.warn(&bad.to_string());
         }
-        if builtin && foreign > 0 {
-            screen.warn(&format!(
-                "{} marked as not English; the built-in scorer knows English only",
-                count(foreign, "post")
-            ));
+        if let Some(rejects) = &mut self.rejects {
+            rejects.write(std::slice::from_ref(&bad))?;
         }
-        screen.remark(&format!("{} scored, in {}", count(scored, "post"), self.out.display()));
-        Ok(())
+        self.first.get_or_insert(bad);
+        if self.max_bad.hopeless(self.bad, self.rows) { Err(self.too_many()) } else { Ok(()) }
+    }
+
+    fn finish(&self) -> Result<(), Failure> {
+        if self.max_bad.exceeded(self.bad, self.rows) { Err(self.too_many()) } else { Ok(()) }
+    }
+
+    fn too_many(&self) -> Failure {
+        let first = self.first.as_ref().map(Bad::to_string).unwrap_or_default();
+        Error::TooManyBad { bad: self.bad, rows: self.rows, allowed: self.max_bad.to_string(), first }.into()
     }
 }
 
@@ -143,29 +228,71 @@ fn why(explanation: &Explanation) -> String {
     words.join("; ")
 }
 
-/// Records one by one, also where a line holds a list of posts.
+/// Records one by one, also where a line holds a list of posts; those of a platform as rows of a table.
 struct Source {
     records: Records,
-    waiting: VecDeque<Record>,
+    preset: Option<Preset>,
+    /// The columns of a platform's posts.
+    columns: Arc<Columns>,
+    waiting: VecDeque<Result<Record, Bad>>,
+    /// Lines that hold something else than posts.
+    passed: usize,
 }
 
+/// What is known of a platform's post, by the names under which `headwater beliefs` looks for it.
+const FIELDS: [&str; 6] = ["id", "user", "time", "lang", "repost", "text"];
+
 impl Source {
-    fn open(names: &[PathBuf]) -> Result<Self, Failure> {
-        Ok(Source { records: Records::open(names)?, waiting: VecDeque::new() })
+    fn open(names: &[PathBuf], preset: Option<Preset>) -> Result<Self, Failure> {
+        let columns = Arc::new(Columns { names: FIELDS.map(str::to_owned).to_vec() });
+        Ok(Source { records: Records::open(names)?, preset, columns, waiting: VecDeque::new(), passed: 0 })
     }
 
     fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Failure> {
         loop {
             if let Some(record) = self.waiting.pop_front() {
-                return Ok(Some(Ok(record)));
+                return Ok(Some(record));
             }
-            match self.records.next()? {
-                Some(Ok(Record { place, row: Row::Json(Value::Array(posts)) })) => {
-                    let record = |post| Record { place: place.clone(), row: Row::Json(post) };
+            let Some(found) = self.records.next()? else { return Ok(None) };
+            let Record { place, row } = match found {
+                Ok(record) => record,
+                Err(bad) => return Ok(Some(Err(bad))),
+            };
+            match (self.preset, row) {
+                (Some(preset), Row::Cells(columns, cells)) => {
+                    if let Some(problem) = preset.refuses(&columns) {
+                        return Err(Failure::data(format!("{}: {problem}", place.file.display())));
+                    }
+                    return Ok(Some(Ok(Record { place, row: Row::Cells(columns, cells) })));
+                }
+                (Some(preset), Row::Json(value)) => self.platform(preset, &value, &place),
+                (None, Row::Json(Value::Array(posts))) => {
+                    let record = |post| Ok(Record { place: place.clone(), row: Row::Json(post) });
                     self.waiting.extend(posts.into_iter().map(record));
                 }
-                other => return Ok(other),
+                (None, row) => return Ok(Some(Ok(Record { place, row }))),
             }
+        }
+    }
+
+    /// The posts of a platform's line.
+    fn platform(&mut self, preset: Preset, value: &Value, place: &Place) {
+        let bad = |reason: String| Bad { place: place.clone(), reason };
+        if let Some(other) = Preset::mistaken(Some(preset), value) {
+            self.waiting.push_back(Err(bad(format!("looks like {other}"))));
+            return;
+        }
+        let posts = preset.posts(value);
+        self.passed += usize::from(posts.is_empty());
+        for post in posts {
+            let record = post.and_then(|post| {
+                let text = post.text.ok_or("has no text; a post without words has no opinion")?;
+                let repost = if post.repost { "1" } else { "0" }.to_owned();
+                let known = [post.id, post.user, post.time, post.lang].map(Option::unwrap_or_default);
+                let cells = known.into_iter().chain([repost, text]).collect();
+                Ok(Record { place: place.clone(), row: Row::Cells(self.columns.clone(), cells) })
+            });
+            self.waiting.push_back(record.map_err(bad));
         }
     }
 }
@@ -178,12 +305,12 @@ struct Rows {
     header: Vec<String>,
     /// Column or key of the text.
     text: String,
+    /// Position of the language mark.
+    lang: Option<usize>,
     /// Whether the first line was JSON.
     json: bool,
     /// Whether the last column of the header holds keys that the first line did not have.
     more: bool,
-    unreadable: usize,
-    first_unreadable: Option<String>,
 }
 
 /// Name of the column for keys that the first line of JSON did not have.
@@ -191,7 +318,7 @@ const MORE: &str = "more";
 
 /// Keys of all lines of JSON in some files, in order of appearance.
 fn keys(names: &[PathBuf]) -> Result<Vec<String>, Failure> {
-    let mut source = Source::open(names)?;
+    let mut source = Source::open(names, None)?;
     let mut keys = IndexSet::new();
     while let Some(found) = source.next()? {
         if let Ok(record) = found {
@@ -204,28 +331,17 @@ fn keys(names: &[PathBuf]) -> Result<Vec<String>, Failure> {
 }
 
 /// Opens files of posts.
-fn rows(names: &[PathBuf], map: &[String]) -> Result<Rows, Failure> {
-    let mut text = "text";
-    for entry in map {
-        match entry.split_once('=') {
-            Some(("text", column)) => text = column,
-            Some(_) => {}
-            None => {
-                return Err(Failure::usage(format!("--map {entry:?} is not NAME=COLUMN"), "such as --map text=body"));
-            }
-        }
-    }
+fn rows(names: &[PathBuf], mapping: &Mapping, sieve: &mut Sieve<'_>) -> Result<Rows, Failure> {
     let mut rows = Rows {
-        source: Source::open(names)?,
+        source: Source::open(names, mapping.platform())?,
         first: None,
         header: Vec::new(),
-        text: text.to_owned(),
+        text: String::new(),
+        lang: None,
         json: false,
         more: false,
-        unreadable: 0,
-        first_unreadable: None,
     };
-    rows.first = rows.record()?;
+    rows.first = rows.record(sieve)?;
     match (&rows.first, rows.source.records.table()) {
         (Some(Record { row: row @ Row::Json(_), .. }), _) => {
             // Lines may have other keys than the first. A pipe cannot be read twice: what is new there goes into one cell.
@@ -240,13 +356,17 @@ fn rows(names: &[PathBuf], map: &[String]) -> Result<Rows, Failure> {
         (None, Some((_, columns))) => rows.header.clone_from(&columns.names),
         (None, None) => {}
     }
-    let lost = rows.first.as_ref().is_some_and(|record| record.row.get(text).is_none());
+    let known = |field: &str| mapping.names(field).iter().find(|name| rows.header.contains(name));
+    let text = known("text").or(mapping.names("text").first()).cloned().unwrap_or_default();
+    rows.lang = known("lang").and_then(|lang| rows.header.iter().position(|name| name == lang));
+    let lost = rows.first.as_ref().is_some_and(|record| record.row.get(&text).is_none());
     if lost && !rows.json {
         return Err(Failure::Data {
             message: format!("{}: no column {text:?}; found {}", names[0].display(), rows.header.join(", ")),
             hint: Some("say which column is the text with --map text=COLUMN".to_owned()),
         });
     }
+    rows.text = text;
     if rows.more {
         let mut name = MORE.to_owned();
         while rows.header.contains(&name) {
@@ -259,35 +379,31 @@ fn rows(names: &[PathBuf], map: &[String]) -> Result<Rows, Failure> {
 
 impl Rows {
     /// The next row that can be read.
-    fn record(&mut self) -> Result<Option<Record>, Failure> {
+    fn record(&mut self, sieve: &mut Sieve<'_>) -> Result<Option<Record>, Failure> {
         while let Some(found) = self.source.next()? {
             match found {
                 Ok(record) => return Ok(Some(record)),
-                Err(bad) => self.leave(&bad),
+                Err(bad) => sieve.leave(bad)?,
             }
         }
         Ok(None)
     }
 
-    fn leave(&mut self, bad: &Bad) {
-        self.unreadable += 1;
-        self.first_unreadable.get_or_insert_with(|| bad.to_string());
-    }
-
     /// At most so many rows, each with its text; none at the end.
-    fn next(&mut self, most: usize) -> Result<Vec<(String, Vec<String>)>, Failure> {
+    fn next(&mut self, most: usize, sieve: &mut Sieve<'_>) -> Result<Vec<(String, Vec<String>)>, Failure> {
         let mut block = Vec::new();
         while block.len() < most {
             let next = match self.first.take() {
                 Some(first) => Some(first),
-                None => self.record()?,
+                None => self.record(sieve)?,
             };
             let Some(record) = next else { break };
             let Some(text) = record.row.get(&self.text).map(|text| text.into_owned()) else {
                 let reason = format!("there is no text in {:?}", self.text);
-                self.leave(&Bad { place: record.place, reason });
+                sieve.leave(Bad { place: record.place, reason })?;
                 continue;
             };
+            sieve.pass();
             block.push((text, self.cells(&record)?));
         }
         Ok(block)

@@ -8,13 +8,31 @@ use headwater_posts::score::builtin::Builtin;
 use headwater_posts::score::roberta::{Roberta, hub};
 use std::path::{Path, PathBuf};
 
-/// Options that choose a scorer.
+/// Options that choose a scorer, or the scores that are there already.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Scorer")]
 pub(crate) struct ScorerOptions {
     /// What says how negative, neutral and positive a post is
     #[arg(long, value_enum, default_value = "builtin")]
     pub(crate) scorer: ScorerName,
+    #[command(flatten)]
+    model: ModelOptions,
+}
+
+/// Options that choose something that reads posts.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Scorer")]
+pub(crate) struct ReaderOptions {
+    /// What says how negative, neutral and positive a post is
+    #[arg(long, value_enum, default_value = "builtin")]
+    pub(crate) scorer: ReaderName,
+    #[command(flatten)]
+    model: ModelOptions,
+}
+
+/// Where a text model is.
+#[derive(Debug, Args)]
+struct ModelOptions {
     /// For roberta: a model's folder, or its name on the model hub
     #[arg(long, value_name = "DIR")]
     model: Option<String>,
@@ -36,22 +54,64 @@ pub(crate) enum ScorerName {
     Column,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReaderName {
+    /// Inside the program: English, fast, explainable
+    Builtin,
+    /// A RoBERTa model with three labels: --model says which
+    Roberta,
+    /// Not offered; known only to say where it belongs.
+    #[value(hide = true)]
+    Column,
+}
+
 /// The scorer that the options ask for; `None` where posts bring their own scores.
 pub(crate) fn scorer(options: &ScorerOptions, screen: &Screen) -> Result<Option<Box<dyn Scorer>>, Failure> {
-    match (options.scorer, &options.model) {
-        (ScorerName::Column, None) => Ok(None),
-        (ScorerName::Builtin, None) => Ok(Some(Box::new(Builtin::new()))),
-        (ScorerName::Builtin | ScorerName::Column, Some(_)) => {
-            Err(Failure::usage("--model is for --scorer roberta; the others need none", "add --scorer roberta"))
-        }
-        (ScorerName::Roberta, None) => Err(Failure::usage(
+    let name = match options.scorer {
+        ScorerName::Column if options.model.model.is_some() => return Err(needless_model()),
+        ScorerName::Column => return Ok(None),
+        ScorerName::Builtin => ReaderName::Builtin,
+        ScorerName::Roberta => ReaderName::Roberta,
+    };
+    open(name, &options.model, screen).map(Some)
+}
+
+impl ReaderOptions {
+    /// Refuses what does not read posts, before anything is opened.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.scorer == ReaderName::Column { Err(not_a_reader()) } else { Ok(()) }
+    }
+}
+
+/// The scorer that reads posts.
+pub(crate) fn reader(options: &ReaderOptions, screen: &Screen) -> Result<Box<dyn Scorer>, Failure> {
+    open(options.scorer, &options.model, screen)
+}
+
+fn needless_model() -> Failure {
+    Failure::usage("--model is for --scorer roberta; the others need none", "add --scorer roberta")
+}
+
+fn not_a_reader() -> Failure {
+    Failure::usage(
+        "--scorer column takes scores that are there already; there are builtin and roberta",
+        "headwater beliefs --scorer column uses your own scores",
+    )
+}
+
+fn open(name: ReaderName, options: &ModelOptions, screen: &Screen) -> Result<Box<dyn Scorer>, Failure> {
+    match (name, &options.model) {
+        (ReaderName::Column, _) => Err(not_a_reader()),
+        (ReaderName::Builtin, None) => Ok(Box::new(Builtin::new())),
+        (ReaderName::Builtin, Some(_)) => Err(needless_model()),
+        (ReaderName::Roberta, None) => Err(Failure::usage(
             "--scorer roberta needs --model",
             "give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
         )),
-        (ScorerName::Roberta, Some(model)) => {
+        (ReaderName::Roberta, Some(model)) => {
             let folder = folder(options, model, screen)?;
             let _alive = screen.alive("reading the model");
-            Ok(Some(Box::new(Roberta::open(&folder)?)))
+            Ok(Box::new(Roberta::open(&folder)?))
         }
     }
 }
@@ -59,21 +119,21 @@ pub(crate) fn scorer(options: &ScorerOptions, screen: &Screen) -> Result<Option<
 impl ScorerOptions {
     /// The folder of the model, fetched if need be; `None` where there is no model.
     pub(crate) fn folder(&self, screen: &Screen) -> Result<Option<PathBuf>, Failure> {
-        match (self.scorer, &self.model) {
-            (ScorerName::Roberta, Some(model)) => folder(self, model, screen).map(Some),
+        match (self.scorer, &self.model.model) {
+            (ScorerName::Roberta, Some(model)) => folder(&self.model, model, screen).map(Some),
             _ => Ok(None),
         }
     }
 }
 
-fn folder(options: &ScorerOptions, model: &str, screen: &Screen) -> Result<PathBuf, Failure> {
+fn folder(options: &ModelOptions, model: &str, screen: &Screen) -> Result<PathBuf, Failure> {
     match Path::new(model) {
         folder if folder.exists() || !hub::is_name(model) => Ok(folder.to_owned()),
         _ => fetched(options, model, screen),
     }
 }
 
-fn fetched(options: &ScorerOptions, name: &str, screen: &Screen) -> Result<PathBuf, Failure> {
+fn fetched(options: &ModelOptions, name: &str, screen: &Screen) -> Result<PathBuf, Failure> {
     let cache = match &options.cache {
         Some(cache) => cache.clone(),
         None => hub::default_cache()

@@ -297,6 +297,24 @@ fn bad_rows_are_named_counted_and_kept_aside() {
 }
 
 #[test]
+fn rows_between_stray_quotes_are_bad_rows() {
+    let place = Place::new();
+    let mut posts = "user,time,score,text\n".to_owned();
+    (0..300).for_each(|row| posts += &format!("{},2024-05-0{},0.5,x\n", ["ann", "bob"][row % 2], row % 9 + 1));
+    posts += "ann,2024-05-01,0.5,\"Never\nbob,2024-05-02,0.5,x\nbob,2024-05-02,0.5,\"No way\nann,2024-05-03,0.5,\"two\nlines\"\n";
+    place.write("posts.csv", posts);
+    let output = place.run(&beliefs("posts.csv", &["--rejects", "r.csv", "--format", "json"]));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("warning: posts.csv, line 302: a quote opened here is closed by one on line 304"),
+        "{errors}"
+    );
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&summary["rows"], &summary["rejected"], &summary["kept"]), (&304.into(), &3.into(), &301.into()));
+    assert_eq!(place.read("r.csv").lines().count(), 4);
+}
+
+#[test]
 fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     let place = Place::with_posts();
     place.write("image.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
@@ -334,6 +352,17 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     );
     told("posts.csv", &["--topic", "zebra"], &["5 about something else", "hint: widen the topic"]);
     told("one.csv", &[], &["only one user is left, \"ann\"", "hint: "]);
+    place.write("other.jsonl", "{\"delete\": {}}\n{\"limit\": {}}\n");
+    let error = place.refused(&["beliefs", "other.jsonl", "--preset", "x-v1", "--out", "b.csv"], 1);
+    assert!(error.contains("no post is left of 0 rows: 2 passed by") && error.contains("hint: check that --preset"));
+    place
+        .write("v1.jsonl", "{\"created_at\": \"2024-05-01\", \"text\": \"x\", \"user\": {\"screen_name\": \"ann\"}}\n");
+    for preset in ["x-v2", "bluesky", "mastodon", "4cat"] {
+        let error = place.refused(&["beliefs", "v1.jsonl", "--preset", preset, "--out", "b.csv"], 1);
+        assert!(error.contains("error: v1.jsonl: looks like statuses of X API v1.1; use --preset x-v1"), "{error}");
+    }
+    place.write("pretty.json", "[\n  {\n    \"user\": \"ann\"\n  }\n]\n");
+    told("pretty.json", &[], &["error: pretty.json: is JSON spread over many lines", "jq -c '.[]' FILE"]);
     let usage = |more: &[&str], part: &str| {
         let error = place.refused(&beliefs("posts.csv", more), 2);
         assert!(error.contains(part), "{part}: {error}");
@@ -347,7 +376,7 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     let error = place.refused(&["beliefs", "posts.csv", "--out", "b.npy", "--scorer", "column"], 2);
     assert!(error.contains("hint: let --out end in .csv or .parquet"), "{error}");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "no/b.csv", "--scorer", "column"], 1);
-    assert!(error.contains("cannot write into its folder"), "{error}");
+    assert!(error.contains("no/b.csv: there is no folder no\nhint: make it first: mkdir -p no"), "{error}");
 }
 
 #[cfg(target_os = "linux")]
@@ -426,6 +455,16 @@ fn networks_are_formed_and_everybody_left_out_has_a_reason() {
     assert!(error.contains("\"h\" is strongly connected with nobody"), "{error}");
     let error = place.refused(&["network", "e.csv", "--hub", "H", "--start", "b", "--out", "n.csv"], 1);
     assert!(error.contains("did you mean \"h\"?"), "{error}");
+    for (content, part) in [
+        ("", "is empty"),
+        ("\n", "is empty"),
+        ("source,target\n", "holds no edges"),
+        ("from,to\n", "line 1: columns are"),
+    ] {
+        place.write("none.csv", content);
+        let error = place.refused(&["network", "none.csv", "--hub", "H", "--start", "b", "--out", "n.csv"], 1);
+        assert!(error.contains(part) && error.contains("wanted") && error.contains("source,target"), "{error}");
+    }
     let error = place.refused(&["network", "posts.csv", "--hub", "H", "--start", "b", "--out", "n.csv"], 1);
     assert!(error.contains("wanted source,target"), "{error}");
 }

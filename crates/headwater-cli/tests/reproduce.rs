@@ -46,6 +46,11 @@ fn without_the_authors_files_what_can_run_runs() {
 
     assert_eq!(headline(&folder.path().join("p"), "sentiment-table")["claims"].as_array().unwrap().len(), 3);
 
+    // What simulates nothing has nothing to say about simulations.
+    let output = done(folder.path(), "reproduce sentiment-table --quick --out q --data nowhere");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!errors.contains("warning"), "{errors}");
+
     // What is finished is not done again; elsewhere the page takes its figures along.
     let output =
         done(folder.path(), "reproduce truth-rate --quick --out p --data nowhere --page docs.md --format json");

@@ -78,8 +78,12 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (&["none.csv", "--out", "o.csv"][..], 1, "none.csv: cannot read"),
         (&["empty.csv", "--out", "o.csv"], 1, "has no readable post"),
         (&["posts.csv", "--out", "o.csv", "--map", "text=body"], 1, "no column \"body\"; found id, text, score, lang"),
-        (&["posts.csv", "--out", "o.csv", "--map", "body"], 2, "is not NAME=COLUMN"),
-        (&["posts.csv", "--out", "no/such/o.csv"], 1, "cannot write into its folder"),
+        (&["posts.csv", "--out", "o.csv", "--map", "body"], 2, "wanted field=column, such as text=body"),
+        (&["posts.csv", "--out", "o.csv", "--map", "txt=body"], 2, "there is no field \"txt\""),
+        (&["posts.csv", "--out", "o.csv", "--scorer", "column"], 2, "hint: headwater beliefs --scorer column"),
+        (&["posts.csv", "--out", "o.csv", "--preset", "x-v1"], 1, "is a table, but x-v1 comes as JSON lines"),
+        (&["posts.csv", "--out", "o.csv", "--rejects", "o.csv"], 2, "given twice"),
+        (&["posts.csv", "--out", "no/such/o.csv"], 1, "there is no folder no/such"),
         (&["posts.csv", "--out", "o.csv", "--scorer", "roberta"], 2, "needs --model"),
         (&["posts.csv", "--out", "o.csv", "--model", "x"], 2, "--model is for --scorer roberta"),
         (&["posts.csv", "--out", "o.csv", "--scorer", "roberta", "--model", "./none"], 1, "is not a folder"),
@@ -115,11 +119,84 @@ fn unreadable_rows_are_named_and_left_out() {
     let folder = folder("id,text\n1,good\n2,too,many\n3,bad\n");
     let (code, _, errors) = run(folder.path(), &["posts.csv", "--out", "o.csv"]);
     assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("warning: posts.csv, line 3: has 3 cells where the header has 2"), "{errors}");
+    assert!(errors.contains("warning: 1 unreadable row left out"), "{errors}");
+    assert_eq!(table(&folder.path().join("o.csv")).len(), 3);
+}
+
+#[test]
+fn too_many_unreadable_rows_end_it_and_can_be_listed() {
+    let folder = folder("id,text\n1,good\n2,too,many\n3,bad\n4\n");
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    for limit in ["1", "49%"] {
+        let (code, _, errors) = run(folder.path(), &["posts.csv", "--out", "o.csv", "--max-bad", limit]);
+        assert_eq!((code, files()), (1, 1), "{errors}");
+        assert!(errors.contains("hint: --rejects FILE lists them all"), "{errors}");
+    }
+    let (code, _, errors) = run(folder.path(), &["posts.csv", "--out", "o.csv", "--max-bad", "50%"]);
+    assert_eq!((code, files()), (0, 2), "{errors}");
+    // Whoever is stopped by them wants the list most of all.
+    let arguments = ["posts.csv", "--out", "p.csv", "--max-bad", "1", "--rejects", "r.csv"];
+    let (code, _, errors) = run(folder.path(), &arguments);
+    assert_eq!((code, files()), (1, 3), "{errors}");
     assert!(
-        errors.contains("1 unreadable row left out; the first: posts.csv, line 3: has 3 cells where the header has 2"),
+        errors.contains("2 of 4 rows cannot be read, which is more than 1; the first: posts.csv, line 3"),
         "{errors}"
     );
-    assert_eq!(table(&folder.path().join("o.csv")).len(), 3);
+    let rows = table(&folder.path().join("r.csv"));
+    assert_eq!((rows[0].join(","), rows[2][1].as_str()), ("file,line,reason".to_owned(), "5"));
+}
+
+#[test]
+fn posts_of_a_platform_become_rows_that_beliefs_takes() {
+    let folder = folder("");
+    let post = |id: u32, author: u32, text: &str| {
+        format!(
+            "{{\"id\":\"{id}\",\"author_id\":\"{author}\",\"created_at\":\"2021-01-2{author}T12:00:00.000Z\",\"lang\":\"en\",\"text\":\"{text}\"}}"
+        )
+    };
+    let users = "\"includes\":{\"users\":[{\"id\":\"1\",\"username\":\"ann\"},{\"id\":\"2\",\"username\":\"bob\"}]}";
+    let page = format!(
+        "{{\"data\":[{},{}],{users}}}\n{{\"meta\":{{}}}}\n{}\n{{\"id\":\"9\",\"author_id\":\"1\",\"created_at\":\"2021-01-21\"}}\n",
+        post(7, 1, "I love it"),
+        post(8, 2, "awful"),
+        post(8, 2, "awful")
+    );
+    std::fs::write(folder.path().join("p.jsonl"), &page).unwrap();
+    let (code, _, errors) = run(folder.path(), &["p.jsonl", "--preset", "x-v2", "--out", "o.csv"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("line 4: has no text") && errors.contains("1 line held no post"), "{errors}");
+    let rows = table(&folder.path().join("o.csv"));
+    assert_eq!(rows[0].join(","), "id,user,time,lang,repost,text,negative,neutral,positive,score");
+    assert_eq!(rows[1][..6], ["7", "ann", "2021-01-21T12:00:00.000Z", "en", "0", "I love it"]);
+    assert_eq!((rows.len(), rows[2][1].as_str(), rows[3][1].as_str()), (4, "bob", "2"), "copies are kept");
+    let beliefs = ["beliefs", "o.csv", "--scorer", "column", "--out", "b.csv"];
+    let output = Command::cargo_bin("headwater").unwrap().current_dir(folder.path()).args(beliefs).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(table(&folder.path().join("b.csv")).len(), 3);
+
+    // The wrong preset is said to be wrong; 4CAT's table keeps its columns.
+    let (code, _, errors) = run(folder.path(), &["p.jsonl", "--preset", "mastodon", "--out", "n.csv"]);
+    assert!(code == 1 && errors.contains("looks like posts of X API v2; use --preset x-v2"), "{errors}");
+    std::fs::write(
+        folder.path().join("c.csv"),
+        "id,author,timestamp,body,score\n1,ann,2018-10-10 20:19:24,I love it,5\n",
+    )
+    .unwrap();
+    let (code, _, errors) = run(folder.path(), &["c.csv", "--preset", "4cat", "--out", "c4.csv"]);
+    assert_eq!(code, 0, "{errors}");
+    let rows = table(&folder.path().join("c4.csv"));
+    assert_eq!(rows[0].join(","), "id,author,timestamp,body,score_in,negative,neutral,positive,score");
+}
+
+#[test]
+fn only_scorers_that_read_are_offered() {
+    let folder = folder(POSTS);
+    let (code, help, _) = run(folder.path(), &["--help"]);
+    assert!(
+        code == 0 && help.contains("roberta") && !help.contains("column:") && !help.contains("Not offered"),
+        "{help}"
+    );
 }
 
 #[test]

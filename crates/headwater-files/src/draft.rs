@@ -2,7 +2,7 @@
 
 use crate::Error;
 use std::fs::File;
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use tempfile::NamedTempFile;
@@ -54,6 +54,15 @@ impl Draft {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
+        match std::fs::metadata(folder) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Err(Error::file(path, format!("{} is a file, not a folder", folder.display()))),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::NoFolder { path: path.to_owned(), folder: folder.to_owned() });
+            }
+            // Whatever it is, the next attempt says so.
+            Err(_) => {}
+        }
         let name = path.file_name().ok_or_else(|| Error::file(path, "is not a file name"))?;
         let prefix = format!(".{}.", name.to_string_lossy());
         let mut builder = tempfile::Builder::new();
@@ -61,7 +70,8 @@ impl Draft {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut drafts = open();
-        let file = builder.tempfile_in(folder).map_err(Error::io(path, "cannot write into its folder"))?;
+        let file =
+            builder.tempfile_in(folder).map_err(plain).map_err(Error::io(path, "cannot write into its folder"))?;
         drafts.push(file.path().to_owned());
         drop(drafts);
         Ok(Draft { path: path.to_owned(), target: Target::Hidden(BufWriter::with_capacity(1 << 20, file)) })
@@ -100,17 +110,27 @@ impl Drop for Draft {
     }
 }
 
+/// What the operating system said, without the name of the hidden neighbour, which means nothing to anybody.
+fn plain(error: std::io::Error) -> std::io::Error {
+    if error.get_ref().is_none() {
+        return error;
+    }
+    // The crate that makes such files wraps the error in a text and gives no way to it.
+    let told = error.to_string();
+    std::io::Error::new(error.kind(), told.split(" at path ").next().unwrap_or_default())
+}
+
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.target {
-            Target::Hidden(writer) => writer.write(bytes),
+            Target::Hidden(writer) => writer.write(bytes).map_err(plain),
             Target::Direct(writer) => writer.write(bytes),
         }
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         match &mut self.target {
-            Target::Hidden(writer) => writer.flush(),
+            Target::Hidden(writer) => writer.flush().map_err(plain),
             Target::Direct(writer) => writer.flush(),
         }
     }
@@ -119,7 +139,7 @@ impl Write for Draft {
 impl Seek for Draft {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         match &mut self.target {
-            Target::Hidden(writer) => writer.seek(to),
+            Target::Hidden(writer) => writer.seek(to).map_err(plain),
             Target::Direct(writer) => writer.seek(to),
         }
     }
@@ -150,6 +170,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let message = |path: &Path| Draft::create(path).unwrap_err().to_string();
         assert!(message(folder.path()).contains("is a folder"));
-        assert!(message(&folder.path().join("no/such/x.json")).contains("cannot write into its folder"));
+        let missing = message(&folder.path().join("no/such/x.json"));
+        assert!(missing.contains("x.json: there is no folder ") && missing.ends_with("no/such"), "{missing}");
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert!(message(&folder.path().join("file/x.json")).ends_with("file is a file, not a folder"));
+    }
+
+    #[test]
+    fn the_hidden_neighbour_is_not_named() {
+        // Whoever may do anything cannot be refused by a folder: a name too long for a hidden neighbour is.
+        let folder = tempfile::tempdir().unwrap();
+        let name = "x".repeat(250);
+        let told = Draft::create(&folder.path().join(&name)).unwrap_err().to_string();
+        assert!(told.contains("cannot write into its folder: ") && told.matches(&name).count() == 1, "{told}");
     }
 }

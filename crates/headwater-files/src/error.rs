@@ -17,6 +17,14 @@ pub enum Error {
         /// What it answered.
         source: std::io::Error,
     },
+    /// A file cannot be written where there is no folder.
+    #[error("{}: there is no folder {}", .path.display(), .folder.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+        /// The folder that is missing.
+        folder: PathBuf,
+    },
     /// Something in a file is wrong at a known place.
     #[error("{}, {place}: {problem}", .path.display())]
     Place {

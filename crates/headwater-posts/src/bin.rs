@@ -11,7 +11,7 @@ use crate::score::Sentiment;
 use crate::score::column::Given;
 use indexmap::IndexSet;
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan, Unit};
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -119,8 +119,12 @@ impl Calendar {
             }
             Bin::Hours(hours) => return Some(number * i64::from(hours) * 3600 - self.minutes(near)?),
         };
-        // A midnight that the clocks skip is the first instant after it.
-        Some(local.to_zoned(self.zone.clone()).ok()?.timestamp().as_second())
+        let ambiguous = self.zone.to_ambiguous_timestamp(local);
+        if matches!(ambiguous.offset(), AmbiguousOffset::Gap { .. }) {
+            // A start that the clocks skip is the first instant after it, however far they went.
+            return self.zone.following(ambiguous.earlier().ok()?).next().map(|change| change.timestamp().as_second());
+        }
+        Some(ambiguous.compatible().ok()?.as_second())
     }
 
     /// Where the zone is off by less than an hour: half an hour in India.
@@ -147,6 +151,24 @@ impl Calendar {
             let slot = Slot { number, start: near };
             (self.start(number + 1, near) != Some(near)).then_some(slot)
         })
+    }
+
+    /// How many [`Calendar::between`] gives, without going through them: one post of the year 9999 makes 70 million
+    /// hours.
+    pub fn count(&self, first: Slot, last: Slot) -> u64 {
+        let all = last.number - first.number + 1;
+        let skips = match self.bin {
+            Bin::Hours(hours) => hours > LONGEST_EXACT,
+            Bin::Day | Bin::Week => true,
+        };
+        let Some(from) = Timestamp::from_second(first.start).ok().filter(|_| skips) else { return all as u64 };
+        let changes = self.zone.following(from).map(|change| change.timestamp().as_second());
+        // What the clocks skip is what lies between the bins before and after.
+        let skipped = changes.take_while(|time| *time <= last.start).filter_map(|time| {
+            let (before, after) = (self.number(time - 1)?, self.number(time)?);
+            Some((after - before - 1).max(0))
+        });
+        (all - skipped.sum::<i64>()) as u64
     }
 }
 
@@ -457,6 +479,40 @@ mod tests {
                 assert_eq!(used.slot(time), fresh.clone().slot(time), "{bin} {zone} {time}");
             }
         }
+    }
+
+    #[test]
+    fn bins_are_counted_without_going_through_them() {
+        for zone in
+            ["UTC", "America/New_York", "America/Havana", "Pacific/Apia", "Pacific/Kwajalein", "Australia/Lord_Howe"]
+        {
+            for bin in ["hour", "2h", "3h", "6h", "day", "36h", "week"] {
+                let mut calendar = Calendar::new(bin.parse().unwrap(), TimeZone::get(zone).unwrap());
+                for (from, to) in [
+                    ("2011-12-25", "2012-01-05"),
+                    ("1993-08-10", "1993-09-01"),
+                    ("2021-01-01", "2021-12-31"),
+                    ("1969-12-01", "1970-02-01"),
+                ] {
+                    let mut slot = |time: &str| calendar.slot(parse_time(time).unwrap()).unwrap();
+                    let (first, last) = (slot(from), slot(to));
+                    let bins: Vec<Slot> = calendar.between(first, last).collect();
+                    assert!(bins.is_sorted_by(|a, b| a.start < b.start), "{zone} {bin} {from}");
+                    assert_eq!(calendar.count(first, last), bins.len() as u64, "{zone} {bin} {from}");
+                }
+            }
+        }
+        // Samoa had no 30 December 2011: of the four days from the 28th on three are left.
+        for (bin, count) in [("day", 3), ("6h", 12)] {
+            let mut calendar = Calendar::new(bin.parse().unwrap(), TimeZone::get("Pacific/Apia").unwrap());
+            let mut slot = |time: &str| calendar.slot(parse_time(time).unwrap()).unwrap();
+            let (first, last) = (slot("2011-12-28T00:00:00-10:00"), slot("2011-12-31T23:00:00+14:00"));
+            assert_eq!(calendar.count(first, last), count, "{bin}");
+        }
+        // Found by fuzzing: one impossible year cost half a minute.
+        let mut calendar = Calendar::new(Bin::Hours(1), TimeZone::get("America/New_York").unwrap());
+        let (first, last) = (calendar.slot(0).unwrap(), calendar.slot(253_370_764_800).unwrap());
+        assert_eq!(calendar.count(first, last), 253_370_764_800 / 3600 + 1);
     }
 
     #[test]

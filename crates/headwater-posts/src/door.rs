@@ -118,6 +118,7 @@ impl Door {
         }
         let Door { selector, bins, min_posts, wanted_users, mut quality, spoken, .. } = self;
         quality.duplicates = selector.duplicates;
+        quality.updates = selector.updates;
         quality.dropped = selector.dropped;
         quality.unmarked = selector.unmarked;
         quality.clipped = bins.clipped;
@@ -154,7 +155,7 @@ impl Door {
 fn describe(beliefs: &Beliefs, users: &[usize], quality: &mut Quality) {
     let Some((first, last)) = beliefs.extent() else { return };
     quality.users = users.len();
-    quality.bins = beliefs.calendar.between(first, last).count() as u64;
+    quality.bins = beliefs.calendar.count(first, last);
     let mut spoke: Vec<u64> = vec![0; users.last().map_or(0, |user| user + 1)];
     beliefs.cells().for_each(|cell| spoke[cell.user] += 1);
     quality.beliefs = spoke.iter().sum();

@@ -113,6 +113,12 @@ impl Follows {
     /// Reads CSV `source,target`, plain or compressed; `seen` is told about rows now and then.
     pub fn read(path: &Path, mut seen: impl FnMut(u64)) -> Result<Self, Error> {
         let (head, stream) = open_text(path)?;
+        if head.iter().all(u8::is_ascii_whitespace) {
+            return Err(Error::file(
+                path,
+                "is empty; wanted CSV with the columns source,target: who is followed, by whom",
+            ));
+        }
         let mut reader = csv::ReaderBuilder::new()
             .delimiter(crate::read::csv::delimiter(&head))
             .flexible(true)
@@ -155,7 +161,7 @@ impl Follows {
             }
         }
         if edges.is_empty() {
-            return Err(Error::file(path, "holds no edges; wanted rows source,target"));
+            return Err(Error::file(path, "holds no edges; wanted rows below source,target: who is followed, by whom"));
         }
         Ok(Follows::new(names, edges, selves))
     }

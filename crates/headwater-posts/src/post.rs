@@ -30,6 +30,8 @@ pub struct Post {
     pub lang: Option<String>,
     /// Whether it repeats somebody else's post.
     pub repost: bool,
+    /// Whether it is a new wording of a post that was there before.
+    pub update: bool,
     /// The user's own score, where that was asked for.
     pub given: Option<Given>,
     /// Where it stands.
@@ -46,6 +48,7 @@ pub struct Draft {
     pub text: Option<String>,
     pub lang: Option<String>,
     pub repost: bool,
+    pub update: bool,
     pub scores: Scores,
 }
 
@@ -157,6 +160,16 @@ impl Mapping {
         self
     }
 
+    /// The platform, if one was named.
+    pub fn platform(&self) -> Option<Preset> {
+        self.preset
+    }
+
+    /// The names of the columns or keys of a field, the better first.
+    pub fn names(&self, field: &str) -> &[String] {
+        FIELDS.iter().position(|(name, _)| *name == field).map_or(&[], |position| &self.names[position])
+    }
+
     /// Fields that a post cannot do without.
     fn needed(&self) -> impl Iterator<Item = usize> + '_ {
         (0..COUNT).filter(|&field| match field {
@@ -170,22 +183,22 @@ impl Mapping {
 /// Where each field is in a table.
 struct Layout {
     columns: Arc<Columns>,
-    position: [Option<usize>; COUNT],
-    /// Columns any of which may say that a post is a repost.
-    reposts: Vec<usize>,
+    /// Columns of each field, the better first: where a cell is empty the next stands in.
+    positions: [Vec<usize>; COUNT],
 }
 
 impl Layout {
     fn new(columns: &Arc<Columns>, mapping: &Mapping, file: &Path) -> Result<Self, Error> {
-        let position: [Option<usize>; COUNT] =
-            std::array::from_fn(|field| mapping.names[field].iter().find_map(|name| columns.position(name)));
+        let positions: [Vec<usize>; COUNT] = std::array::from_fn(|field| {
+            mapping.names[field].iter().filter_map(|name| columns.position(name)).collect()
+        });
         let missing: Vec<&str> =
-            mapping.needed().filter(|&field| position[field].is_none()).map(|field| FIELDS[field].0).collect();
+            mapping.needed().filter(|&field| positions[field].is_empty()).map(|field| FIELDS[field].0).collect();
         if !missing.is_empty() {
             return Err(strange(mapping, file, &missing, "the columns", columns.names.iter()));
         }
         let absent = |fields: std::ops::Range<usize>| -> Vec<&'static str> {
-            fields.filter(|&field| position[field].is_none()).map(|field| FIELDS[field].0).collect()
+            fields.filter(|&field| positions[field].is_empty()).map(|field| FIELDS[field].0).collect()
         };
         let (score, classes) = (absent(6..7), absent(7..COUNT));
         let missing = match mapping.scores {
@@ -196,19 +209,21 @@ impl Layout {
         if !missing.is_empty() {
             return Err(strange(mapping, file, &missing, "the columns", columns.names.iter()));
         }
-        let reposts = mapping.names[REPOST].iter().filter_map(|name| columns.position(name)).collect();
-        Ok(Layout { columns: columns.clone(), position, reposts })
+        Ok(Layout { columns: columns.clone(), positions })
     }
 
     fn draft(&self, cells: &csv::StringRecord) -> Draft {
         let cell = |field: usize| {
-            let text = self.position[field].and_then(|column| cells.get(column));
-            text.filter(|text| !text.is_empty()).map(str::to_owned)
+            let mut texts = self.positions[field].iter().filter_map(|&column| cells.get(column));
+            texts.find(|text| !text.is_empty()).map(str::to_owned)
         };
-        let repost = self.reposts.iter().any(|&column| cells.get(column).is_some_and(says_yes));
+        let repost = self.positions[REPOST].iter().any(|&column| cells.get(column).is_some_and(says_yes));
         Draft { repost, ..draft(cell) }
     }
 }
+
+/// Names beyond this say no more.
+const SHOWN: usize = 40;
 
 /// Wrong names: what was looked for, and what there is.
 fn strange<'a>(
@@ -218,9 +233,7 @@ fn strange<'a>(
     what: &str,
     found: impl Iterator<Item = &'a String>,
 ) -> Error {
-    /// Names beyond this say no more.
-    const SHOWN: usize = 40;
-    let names: Vec<&str> = found.map(String::as_str).take(SHOWN + 1).collect();
+    let names: Vec<&str> = found.map(String::as_str).collect();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     let named = |field: &&'static str| match FIELDS.iter().position(|(name, _)| name == field) {
         Some(position) if mapping.given[position] => format!(" ({} was to be {field})", mapping.names[position][0]),
@@ -241,10 +254,41 @@ fn guess<'a>(field: &str, found: &[&'a str]) -> &'a str {
         "score" => &["probability", "positive", "sentiment", "p"],
         _ => &[],
     };
-    let plain = |name: &str| name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
-    let wanted = [field].into_iter().chain(usual.iter().copied());
-    let mut likely = wanted.filter_map(|usual| found.iter().find(|name| plain(name) == usual));
-    likely.next().copied().unwrap_or("…")
+    let wanted = || [field].into_iter().chain(usual.iter().copied());
+    // Of equal names that which is not so deep: a post's time, and not its author's.
+    let find = |fits: &dyn Fn(&str) -> bool| {
+        let fitting = found.iter().filter(|name| fits(name));
+        fitting.min_by_key(|name| name.matches('.').count()).copied()
+    };
+    let last = |usual: &str| find(&|name| name.rsplit('.').next().is_some_and(|last| last.eq_ignore_ascii_case(usual)));
+    // Else something within an object of that name.
+    let within = |usual: &str| find(&|name| name.split('.').any(|key| key.eq_ignore_ascii_case(usual)));
+    wanted().find_map(last).or_else(|| wanted().find_map(within)).unwrap_or("…")
+}
+
+/// What `--map` can name in an object: its keys, and the paths into the objects below it.
+fn leaves(object: &serde_json::Map<String, Value>) -> Vec<String> {
+    /// Deeper paths are nothing to suggest.
+    const DEEPEST: usize = 3;
+    let mut found = Vec::new();
+    let mut visit = vec![(String::new(), object, 0)];
+    // Whole objects one after another, so that what is not deep stands first.
+    while !visit.is_empty() && found.len() <= SHOWN {
+        let mut below = Vec::new();
+        for (path, object, depth) in visit {
+            for (key, value) in object {
+                let path = format!("{path}{key}");
+                match value {
+                    Value::Object(inner) if depth < DEEPEST && !inner.is_empty() => {
+                        below.push((format!("{path}."), inner, depth + 1));
+                    }
+                    _ => found.push(path),
+                }
+            }
+        }
+        visit = below;
+    }
+    found
 }
 
 /// All fields but the mark of a repost.
@@ -256,6 +300,7 @@ fn draft(mut cell: impl FnMut(usize) -> Option<String>) -> Draft {
         id: cell(3),
         lang: cell(4),
         repost: false,
+        update: false,
         scores: Scores { score: cell(6), negative: cell(7), neutral: cell(8), positive: cell(9) },
     }
 }
@@ -291,7 +336,8 @@ impl Draft {
             wanted => Some(column::given(&self.scores, wanted)?),
         };
         let lang = self.lang.map(|lang| lang.trim().to_owned()).filter(|lang| !lang.is_empty());
-        Ok(Post { id: self.id, user, time, text, lang, repost: self.repost, given, place: place.clone() })
+        let Draft { id, repost, update, .. } = self;
+        Ok(Post { id, user, time, text, lang, repost, update, given, place: place.clone() })
     }
 }
 
@@ -372,8 +418,7 @@ impl Posts {
         if self.layout.as_ref().is_some_and(|layout| Arc::ptr_eq(&layout.columns, columns)) {
             return Ok(());
         }
-        if let Some(preset) = self.mapping.preset.filter(|preset| *preset != Preset::FourCat) {
-            let problem = format!("is a table, but {preset} comes as JSON lines; name the columns with --map instead");
+        if let Some(problem) = self.mapping.preset.and_then(|preset| preset.refuses(columns)) {
             return Err(Error::file(file, problem));
         }
         self.layout = Some(Layout::new(columns, &self.mapping, file)?);
@@ -385,7 +430,7 @@ impl Posts {
         let drafts = match row {
             Row::Cells(_, cells) => self.layout.iter().map(|layout| Ok(layout.draft(&cells))).collect(),
             Row::Json(value) => match self.mapping.preset {
-                Some(preset) => preset.posts(&value),
+                Some(preset) => self.platform_objects(preset, &value, &place)?,
                 None => self.plain_objects(&value, &place)?,
             },
         };
@@ -395,6 +440,31 @@ impl Posts {
             self.waiting.push_back(post.map_err(|reason| Bad { place: place.clone(), reason }));
         }
         Ok(())
+    }
+
+    /// Objects of another platform are bad; if all are, the preset is wrong.
+    fn platform_objects(
+        &mut self,
+        preset: Preset,
+        value: &Value,
+        place: &Place,
+    ) -> Result<Vec<Result<Draft, String>>, Error> {
+        let Some(other) = Preset::mistaken(Some(preset), value) else {
+            let drafts = preset.posts(value);
+            self.known += u64::from(drafts.iter().any(Result::is_ok));
+            return Ok(drafts);
+        };
+        let reason = format!("looks like {other}");
+        let error = self.stranger.is_none().then(|| Error::file(&place.file, &reason));
+        self.strange(error)?;
+        Ok(vec![Err(reason)])
+    }
+
+    /// Keeps in mind that a line was not as it should be, the first with what to say, and gives up when no other was.
+    fn strange(&mut self, error: Option<Error>) -> Result<(), Error> {
+        self.strangers += 1;
+        self.stranger = self.stranger.take().or(error);
+        if self.strangers >= STRANGERS { self.end_of_file() } else { Ok(()) }
     }
 
     fn plain_objects(&mut self, value: &Value, place: &Place) -> Result<Vec<Result<Draft, String>>, Error> {
@@ -408,25 +478,26 @@ impl Posts {
         let Some(object) = value.as_object() else {
             return Ok(Err("is no object; wanted one post such as {\"user\": …, \"time\": …, \"text\": …}".to_owned()));
         };
-        let found = |field: usize| self.mapping.names[field].iter().find_map(|name| lookup(value, name));
+        // An object is no cell: what is meant is inside it.
+        let cell = |name: &String| lookup(value, name).filter(|found| !found.is_object());
+        let found = |field: usize| self.mapping.names[field].iter().find_map(cell);
         let missing: Vec<&str> =
             self.mapping.needed().filter(|&field| found(field).is_none()).map(|field| FIELDS[field].0).collect();
         if missing.is_empty() {
-            self.known += 1;
-            let found = |field: usize| self.mapping.names[field].iter().find_map(|name| lookup(value, name));
             let says = |name: &String| lookup(value, name).and_then(text).is_some_and(|text| says_yes(&text));
             let repost = self.mapping.names[REPOST].iter().any(says);
             let plain = draft(|field| found(field).and_then(text).filter(|text| !text.is_empty()));
+            self.known += 1;
             return Ok(Ok(Draft { repost, ..plain }));
         }
-        self.strangers += 1;
+        // Whoever names columns knows what the file is, and has one of them wrong.
+        let platform = || if self.mapping.given.contains(&true) { None } else { Preset::mistaken(None, value) };
+        let error = self.stranger.is_none().then(|| match platform() {
+            Some(platform) => Error::file(&place.file, format!("looks like {platform}")),
+            None => strange(&self.mapping, &place.file, &missing, "the keys", leaves(object).iter()),
+        });
         let reason = format!("there is no {} among the keys", missing.join(", no "));
-        if self.stranger.is_none() {
-            self.stranger = Some(strange(&self.mapping, &place.file, &missing, "the keys", object.keys()));
-        }
-        if self.strangers >= STRANGERS {
-            self.end_of_file()?;
-        }
+        self.strange(error)?;
         Ok(Err(reason))
     }
 
@@ -581,8 +652,14 @@ mod tests {
         let wrong = posts(objects, map("user=author.name").unwrap()).unwrap_err();
         assert_eq!(
             wrong,
-            "p: there is no user, no text; found the keys author, body, of, time (author.name was to be user); name them with --map user=author,text=body"
+            "p: there is no user, no text; found the keys body, of, time, author.handle (author.name was to be user); name them with --map user=author.handle,text=body"
         );
+        // An object where a name is wanted: what is inside it is meant, and not somebody's birthday.
+        let objects = "{\"user\": {\"created\": {\"date\": 1}, \"login\": \"ann\"}, \"date\": 5, \"text\": \"x\"}\n";
+        for mapping in [Mapping::default(), map("user=user").unwrap()] {
+            let wrong = posts(objects, mapping).unwrap_err();
+            assert!(wrong.ends_with("--map user=user.login,time=date"), "{wrong}");
+        }
         let wrong = posts("handle,when,body\na,b,c\n", Mapping::default()).unwrap_err();
         assert_eq!(
             wrong,
@@ -614,10 +691,35 @@ mod tests {
         let csv = "id,thread_id,timestamp,unix_timestamp,body,author,language_guess,is_retweet\n1,1,2018-10-10 20:19:24,1539202764,hi,ann,en,yes\n";
         let (good, _) = posts(csv, Mapping::default().preset(Preset::FourCat)).unwrap();
         assert_eq!((good[0].time, good[0].user.as_str(), good[0].repost), (1_539_202_764, "ann", true));
+        let rows = csv.to_owned() + "2,1,2018-10-10 20:19:24,,hi,ann,en,yes\n3,1,,,hi,ann,en,yes\n";
+        let (good, bad) = posts(&rows, Mapping::default().preset(Preset::FourCat)).unwrap();
+        assert_eq!((good[1].time, bad.len()), (good[0].time, 1), "where one time is missing the other stands in");
         let wrong = posts(csv, Mapping::default().preset(Preset::XV2)).unwrap_err();
-        assert!(wrong.contains("is a table"), "{wrong}");
+        assert!(wrong.contains("is a table") && wrong.ends_with("use --preset 4cat"), "{wrong}");
         let lines = "{\"data\": [{\"id\": \"1\", \"author_id\": \"7\", \"created_at\": \"2021-01-20T12:00:00Z\", \"text\": \"a\"}]}\n{\"meta\": {}}\n{\"id\": \"2\", \"author_id\": \"7\", \"created_at\": \"x\", \"text\": \"a\"}\n";
         let (good, bad) = posts(lines, Mapping::default().preset(Preset::XV2)).unwrap();
         assert_eq!((good.len(), bad.len()), (1, 1));
+    }
+
+    #[test]
+    fn posts_of_another_platform_are_recognised() {
+        let v1 = "{\"created_at\": \"Wed Oct 10 20:19:24 +0000 2018\", \"text\": \"x\", \"id_str\": \"1\", \"user\": {\"screen_name\": \"ann\"}}\n";
+        for mapping in
+            [Mapping::default(), Mapping::default().preset(Preset::XV2), Mapping::default().preset(Preset::FourCat)]
+        {
+            for lines in [1, 100] {
+                let wrong = posts(&v1.repeat(lines), mapping.clone()).unwrap_err();
+                assert_eq!(wrong, "p: looks like statuses of X API v1.1; use --preset x-v1");
+            }
+        }
+        let wrong = posts(v1, Mapping::default().rename("time=created_at").unwrap()).unwrap_err();
+        assert!(wrong.ends_with("--map user=user.screen_name"), "{wrong}");
+        // Among others it is a bad line.
+        let v2 = "{\"id\": \"2\", \"author_id\": \"7\", \"created_at\": \"2021-01-20T12:00:00Z\", \"text\": \"a\"}\n";
+        let (good, bad) = posts(&(v1.to_owned() + v2), Mapping::default().preset(Preset::XV2)).unwrap();
+        assert_eq!(
+            (good.len(), bad[0].as_str()),
+            (1, "p, line 1: looks like statuses of X API v1.1; use --preset x-v1")
+        );
     }
 }

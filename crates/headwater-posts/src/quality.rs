@@ -60,7 +60,8 @@ impl MaxBad {
     }
 }
 
-/// What came in and what became of it. Rows = rejected + posts; posts = duplicates + dropped + kept.
+/// What came in and what became of it. Rows = rejected + posts; posts = duplicates + updates + dropped +
+/// kept.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Quality {
     /// Posts met, readable or not.
@@ -73,6 +74,8 @@ pub struct Quality {
     pub posts: u64,
     /// Posts whose id was read before.
     pub duplicates: u64,
+    /// New wordings of posts that were read before; the first stands.
+    pub updates: u64,
     /// Posts left out, by reason.
     pub dropped: Dropped,
     /// Posts that make up the beliefs.
@@ -143,9 +146,17 @@ impl Quality {
     fn reasons(&self, spoken: Option<(String, String)>) -> (Option<String>, Option<&'static str>) {
         let ran = spoken.map_or(String::new(), |(first, last)| format!(" (posts run from {first} to {last})"));
         let dropped = &self.dropped;
+        // Other lines are nothing to speak of where there are posts, too.
+        let other_lines = if self.rows == 0 { self.other_lines } else { 0 };
         let reasons = [
+            (
+                other_lines,
+                "passed by, being no posts".to_owned(),
+                "check that --preset names the platform of this file",
+            ),
             (self.rejected, "unreadable".to_owned(), "mend the rows that --rejects lists"),
             (self.duplicates, "copies of another".to_owned(), "map the right column to id with --map id=…"),
+            (self.updates, "new wordings of another".to_owned(), "give the file from its beginning"),
             (dropped.user, "by users not asked for".to_owned(), "check the names in --users, capitals included"),
             (dropped.window, format!("outside the dates{ran}"), "choose dates within the posts, or leave them out"),
             (dropped.language, "marked with another language".to_owned(), "use --any-language or another --lang"),

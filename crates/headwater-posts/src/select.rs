@@ -1,6 +1,6 @@
 //! Selection: a post in, why it is left out (or that it stays) out.
 //!
-//! In this order, and a post is counted under the first that applies: copies of an id, users, dates, language, reposts,
+//! In this order, and a post is counted under the first that applies: copies of an id and new wordings of it, users, dates, language, reposts,
 //! topics. The number of posts a user needs can only be checked at the end, by [`crate::door`].
 
 use crate::Error;
@@ -195,6 +195,8 @@ pub struct Selector {
     seen: HashSet<u64>,
     /// Posts whose id was read before.
     pub duplicates: u64,
+    /// New wordings of posts that were read before; the first stands.
+    pub updates: u64,
     /// What else was left out.
     pub dropped: Dropped,
     /// Posts without a language mark that stayed although a language was asked for.
@@ -204,14 +206,23 @@ pub struct Selector {
 impl Selector {
     /// That has seen nothing.
     pub fn new(selection: Selection) -> Self {
-        Selector { selection, seen: HashSet::new(), duplicates: 0, dropped: Dropped::default(), unmarked: 0 }
+        Selector {
+            selection,
+            seen: HashSet::new(),
+            duplicates: 0,
+            updates: 0,
+            dropped: Dropped::default(),
+            unmarked: 0,
+        }
     }
 
     /// Whether a post stays; counts it if not.
     pub fn keep(&mut self, post: &Post) -> bool {
         let selection = &self.selection;
         let repeated = post.id.as_deref().is_some_and(|id| !self.seen.insert(hash(id)));
-        let counter = if repeated {
+        let counter = if repeated && post.update {
+            &mut self.updates
+        } else if repeated {
             &mut self.duplicates
         } else if selection.users.as_ref().is_some_and(|users| !users.contains(&post.user)) {
             &mut self.dropped.user
@@ -272,6 +283,7 @@ mod tests {
             text: text.into(),
             lang: None,
             repost: false,
+            update: false,
             given: None,
             place: Place { file: Arc::from(Path::new("p")), line: 1 },
         }
@@ -337,6 +349,11 @@ mod tests {
         let expected = Dropped { user: 1, language: 1, repost: 1, ..Dropped::default() };
         assert_eq!((selector.dropped, selector.unmarked), (expected, 3));
         assert_eq!((selector.duplicates, selector.dropped.total()), (1, 3));
+        // A new wording is a post where the first was not read.
+        for (id, stays) in [("1", false), ("2", true), ("2", false)] {
+            assert_eq!(keeps(&|post| (post.id, post.update) = (Some(id.into()), true), &mut selector), stays);
+        }
+        assert_eq!((selector.duplicates, selector.updates), (1, 2));
     }
 
     #[test]

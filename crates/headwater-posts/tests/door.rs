@@ -104,3 +104,18 @@ fn pages_of_a_platform_go_the_same_way() {
     let (_, quality) = through(lines.as_bytes(), mapping, Selection::default(), |door| door).unwrap();
     assert_eq!((quality.posts, quality.duplicates, quality.other_lines, quality.kept), (3, 1, 1, 2));
 }
+
+#[test]
+fn a_new_wording_is_no_copy_and_the_first_stands() {
+    let event = |operation: &str, user: &str, text: &str| {
+        format!(
+            "{{\"did\": \"{user}\", \"time_us\": 1725911162329308, \"kind\": \"commit\", \"commit\": {{\"operation\": \"{operation}\", \"collection\": \"app.bsky.feed.post\", \"rkey\": \"k\", \"record\": {{\"text\": \"{text}\"}}}}}}\n"
+        )
+    };
+    let lines = event("create", "a", "good") + &event("update", "a", "bad") + &event("update", "b", "bad");
+    let mapping = Mapping::default().preset(Preset::Bluesky);
+    let (beliefs, quality) = through(lines.as_bytes(), mapping, Selection::default(), |door| door).unwrap();
+    assert_eq!((quality.posts, quality.duplicates, quality.updates, quality.kept), (3, 0, 1, 2));
+    let ratios: Vec<f64> = beliefs.cells().map(|cell| cell.ratios[0]).collect();
+    assert!(ratios[0] > ratios[1], "{ratios:?}");
+}

@@ -2,10 +2,14 @@
 //!
 //! Cells may hold line ends, delimiters and doubled quotes; the delimiter is a comma, semicolon, tab or bar, whichever
 //! the first line has most of. A row with another number of cells than the header is bad, and the next may be fine.
+//!
+//! A quote that belongs to the text but opens a cell joins rows to one: up to the next such quote, or to the end. Such
+//! rows are told from posts of several lines by what their lines hold, and every one of them is bad.
 
-use super::{Bad, Columns, LONGEST_RECORD, Place, Record, Row, Stream};
+use super::{Bad, Columns, LONGEST_RECORD, Place, Record, Row, Stream, parse_time};
 use crate::Error;
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
+use std::collections::VecDeque;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -102,6 +106,10 @@ pub struct Table {
     columns: Arc<Columns>,
     file: Arc<Path>,
     record: ByteRecord,
+    delimiter: u8,
+    /// Lines of rows that a quote has joined to the row before, and the line of that quote.
+    waiting: VecDeque<u64>,
+    opened: u64,
     /// Whether lines end in CR LF. The reader splits at LF, and we take the CR off: it would lose count of the lines.
     returns: bool,
 }
@@ -130,7 +138,8 @@ impl Table {
             let problem = format!("the column {:?} is named twice; keep one", names[twice]);
             return Err(Error::Line { path: file.to_path_buf(), line: 1, problem });
         }
-        Ok(Table { reader, columns: Arc::new(Columns { names }), file, record, returns })
+        let columns = Arc::new(Columns { names });
+        Ok(Table { reader, columns, file, record, delimiter, waiting: VecDeque::new(), opened: 0, returns })
     }
 
     /// The file and its columns.
@@ -141,7 +150,11 @@ impl Table {
     /// The next row.
     #[expect(clippy::should_implement_trait, reason = "as Records::next")]
     pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
-        let line = loop {
+        if let Some(line) = self.waiting.pop_front() {
+            let reason = format!("is part of a cell, because of a quote on line {}; mend that", self.opened);
+            return Ok(Some(Err(Bad { place: Place { file: self.file.clone(), line }, reason })));
+        }
+        let (line, several) = loop {
             self.reader.get_mut().left = LONGEST_RECORD;
             let before = self.reader.position().line();
             if !self.reader.read_byte_record(&mut self.record).map_err(|error| broken(error, &self.file, before))? {
@@ -157,16 +170,29 @@ impl Table {
             // Empty lines may stand before the row, so its first line is counted back from its last.
             let inside = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
             let first = self.reader.position().line() - inside;
-            break if first > before { first - 1 } else { first };
+            break (if first > before { first - 1 } else { first }, inside > 0);
         };
         let place = Place { file: self.file.clone(), line };
+        let others = if several { joined(&self.record, self.delimiter, self.columns.names.len()) } else { Vec::new() };
         let Patient { quotes, ended, .. } = self.reader.get_ref();
         // Reading runs ahead of the rows: a quote left open at the end belongs to the row that holds its line.
         if *ended && quotes.state == Quoted::Inside && quotes.opened >= line {
             let lines = quotes.line - quotes.opened;
-            let place = Place { line: quotes.opened, ..place };
+            self.opened = quotes.opened;
+            let opened = self.opened;
+            self.waiting.extend(others.iter().map(|offset| line + offset).filter(|line| *line > opened));
+            let place = Place { line: opened, ..place };
             let reason = format!(
                 "a quote is opened here and never closed, so the {lines} lines up to the end of the file are one cell; close it, or double it if it belongs to the text"
+            );
+            return Ok(Some(Err(Bad { place, reason })));
+        }
+        if let Some(last) = others.last() {
+            self.opened = line;
+            self.waiting.extend(others.iter().map(|offset| line + offset));
+            let reason = format!(
+                "a quote opened here is closed by one on line {} only, and what is between them looks like rows; close it here, or double it if it belongs to the text",
+                line + last
             );
             return Ok(Some(Err(Bad { place, reason })));
         }
@@ -180,6 +206,56 @@ impl Table {
             Err(_) => Err(Bad { place, reason: "is not UTF-8 text".to_owned() }),
         }))
     }
+}
+
+/// A time in fewer characters may be any number.
+const SHORTEST_TIME: usize = "20240501".len();
+
+/// The lines of a row after its first, counted from it, if these look like rows of their own: as many cells as the
+/// header and a time in the same column. Empty for a row as it should be, whatever its cells hold.
+///
+/// Between two stray quotes there is no other quote, so that a line there is a row if it is anything. Half of the lines
+/// must fit, because there may be bad rows among them; a post of several lines has none that does, unless it quotes such
+/// a table.
+fn joined(record: &ByteRecord, delimiter: u8, wanted: usize) -> Vec<u64> {
+    let time = |cell: &[u8]| {
+        let text = std::str::from_utf8(cell).ok().map(str::trim).filter(|text| text.len() >= SHORTEST_TIME);
+        text.and_then(parse_time).is_some()
+    };
+    let (mut offset, mut others, mut fitting) = (0, Vec::new(), 0);
+    let mut times: Vec<usize> = Vec::new();
+    let mut line: Vec<&[u8]> = Vec::new();
+    // Whether it still may be several rows.
+    let mut end = |line: &mut Vec<&[u8]>, last: bool| {
+        // The quote that closes may open a cell that holds delimiters.
+        let fits = line.len() == wanted || (last && record.len() > wanted && line.len() > wanted);
+        if offset == 0 {
+            if fits {
+                times.extend((0..wanted).filter(|column| time(line[*column])));
+            }
+        } else if line.iter().any(|cell| !cell.iter().all(u8::is_ascii_whitespace)) {
+            others.push(offset);
+            fitting += usize::from(fits && times.iter().any(|column| time(line[*column])));
+        }
+        offset += 1;
+        line.clear();
+        !times.is_empty()
+    };
+    for cell in record {
+        let several = cell.contains(&b'\n');
+        for (number, part) in cell.split(|byte| *byte == b'\n').enumerate() {
+            if number > 0 && !end(&mut line, false) {
+                return Vec::new();
+            }
+            // One too many says enough.
+            let room = (wanted + 1).saturating_sub(line.len());
+            // The delimiters of any other cell stand between quotes.
+            let within = |byte: &u8| several && *byte == delimiter;
+            line.extend(part.split(within).take(room));
+        }
+    }
+    end(&mut line, true);
+    if fitting > 0 && 2 * fitting >= others.len() { others } else { Vec::new() }
 }
 
 /// Takes a CR off the end of a row.
@@ -241,6 +317,72 @@ mod tests {
         assert_eq!(rows(b"a,b\n1,\"x\"\"\"")[0], Ok(vec!["1".to_owned(), "x\"".to_owned()]));
     }
 
+    /// Lines of the bad rows, and the good ones.
+    fn sorted(content: &str) -> (Vec<u64>, Vec<Vec<String>>) {
+        let (mut bad, mut good) = (Vec::new(), Vec::new());
+        for row in rows(content.as_bytes()) {
+            match row {
+                Ok(cells) => good.push(cells),
+                Err(told) => bad.push(told.split("line ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap()),
+            }
+        }
+        (bad, good)
+    }
+
+    #[test]
+    fn two_stray_quotes_lose_no_row_without_a_word() {
+        let text = "user,time,text\nzoe,2024-05-01,x\nann,2024-05-01,\"Never\nbob,2024-05-01,fine\n\ncat,no\neve,2024-05-02,\"No way\nzoe,2024-05-03,y\n";
+        let all = rows(text.as_bytes());
+        let told: Vec<&String> = all.iter().filter_map(|row| row.as_ref().err()).collect();
+        assert!(told[0].starts_with("t.csv, line 3: a quote opened here is closed by one on line 7 only"), "{told:?}");
+        assert_eq!(told[1], "t.csv, line 4: is part of a cell, because of a quote on line 3; mend that");
+        assert_eq!(sorted(text).0, [3, 4, 6, 7]);
+        assert_eq!(sorted(text).1.len(), 2);
+        // The second is that of an ordinary cell with delimiters in it, or stands within one.
+        for last in [
+            "eve,2024-05-02,\"No, no, no\"",
+            "eve,2024-05-02,he said \"no\"",
+            "eve,2024-05-02,\"two",
+            "\"eve\",2024-05-02,x",
+        ] {
+            let (bad, good) =
+                sorted(&format!("user,time,text\r\nann,2024-05-01,\"Never\r\nbob,2024-05-01,x\r\n{last}\r\n"));
+            assert_eq!((bad, good.len()), (vec![2, 3, 4], 0), "{last}");
+        }
+        // Whatever the order of the columns; and tabs.
+        for text in [
+            "text\ttime\tuser\n\"Never\t1611100000\tann\na, b\t1611100001\tbob\n\"No way\t1611100002\teve\n",
+            "time|text|user\n2024-05-01|\"Never|ann\n2024-05-01|x|bob\n2024-05-01|\"No way|eve\n",
+        ] {
+            assert_eq!(sorted(text), (vec![2, 3, 4], vec![]), "{text}");
+        }
+        // Never closed at all: the rows behind it count, too.
+        assert_eq!(sorted("user,time,text\na,2024-05-01,\"Never\nb,2024-05-01,x\nc,2024-05-01,y\n").0, [2, 3, 4]);
+    }
+
+    #[test]
+    fn a_long_cell_of_many_lines_is_looked_at_once() {
+        // Were the first line gone through again for every other, this would take an hour.
+        let long =
+            format!("user,time,text\nann,2024-05-01,\"{}{}\"\n", "x".repeat(4 << 20), "\n,,,,,,,,".repeat(400_000));
+        let (bad, good) = sorted(&long);
+        assert_eq!((bad.len(), good.len()), (0, 1));
+    }
+
+    #[test]
+    fn posts_of_several_lines_are_no_stray_quotes() {
+        for text in [
+            "user,time,text\nann,2024-05-01,\"one\ntwo\"\nbob,2024-05-01,\"one,\n2,3\n4, 5, 6\n2024-05-01\"\n",
+            "user,time,text\nann,2024-05-01,\"Votes:\nyes,12,no\nno,7,yes\"\nbob,2024-05-01,x\n",
+            "text,user,time\n\"one\ntwo\",ann,2024-05-01\n\"a, b, c\nd\",bob,2024-05-02\n",
+            "time,text,user\n2024-05-01,\"one, two\nthree, four\",ann\n2024-05-01,\"one, two\n7, four\",ann\n",
+            "id,text\n1,\"one\n2,two\"\n3,\"x\n4,y\"\n",
+        ] {
+            let (bad, good) = sorted(text);
+            assert_eq!((bad, good.len()), (vec![], 2), "{text}");
+        }
+    }
+
     #[test]
     fn quotes_line_ends_and_odd_rows() {
         let all = rows(b"a,b\r\n\"x\"\"y\",\"1\n\n2\"\r\n\r\nonly\r\n1,2,3\r\n\xff,1\r\nlast,row");
@@ -272,6 +414,23 @@ mod tests {
             for row in &rows_in {
                 writer.write_record(row).unwrap();
             }
+            let read_back: Vec<Vec<String>> =
+                rows(&writer.into_inner().unwrap()).into_iter().map(Result::unwrap).collect();
+            prop_assert_eq!(read_back, rows_in);
+        }
+
+        #[test]
+        fn posts_of_several_lines_are_read_whole(
+            texts in prop::collection::vec("[a-c,;0-9:\"\n -]{0,40}", 1..20),
+            order in prop::sample::select(vec![[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]]),
+        ) {
+            let mut writer = csv::Writer::from_writer(Vec::new());
+            writer.write_record(order.map(|column| ["user", "time", "text"][column])).unwrap();
+            let rows_in: Vec<[String; 3]> = texts.iter().map(|text| {
+                let cells = ["ann", "2024-05-01T12:00:00Z", text];
+                order.map(|column| cells[column].to_owned())
+            }).collect();
+            rows_in.iter().for_each(|row| writer.write_record(row).unwrap());
             let read_back: Vec<Vec<String>> =
                 rows(&writer.into_inner().unwrap()).into_iter().map(Result::unwrap).collect();
             prop_assert_eq!(read_back, rows_in);

@@ -1,7 +1,9 @@
-//! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is no JSON is bad.
+//! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is no JSON is bad. A file whose
+//! first line only begins an object or a list, and that goes on so, is JSON over many lines and refused as a whole.
 
 use super::{Bad, LONGEST_RECORD, Place, Record, Row, Stream};
 use crate::Error;
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +14,21 @@ pub struct Lines {
     file: Arc<Path>,
     line: u64,
     buffer: Vec<u8>,
+    /// The character with which the first line begins something that it does not end.
+    begun: Option<char>,
+    /// Lines that are objects or lists, and lines that are no JSON.
+    whole: u64,
+    broken: u64,
 }
+
+/// This many lines without one object say enough.
+const ENOUGH: u64 = 20;
 
 impl Lines {
     /// Of a stream.
     pub fn new(from: Stream, file: Arc<Path>) -> Self {
-        Lines { reader: BufReader::with_capacity(1 << 18, from), file, line: 0, buffer: Vec::new() }
+        let reader = BufReader::with_capacity(1 << 18, from);
+        Lines { reader, file, line: 0, buffer: Vec::new(), begun: None, whole: 0, broken: 0 }
     }
 
     /// The next object.
@@ -29,21 +40,43 @@ impl Lines {
             let count = limited.read_until(b'\n', &mut self.buffer).map_err(Error::io(&self.file, "cannot read"))?;
             self.line += 1;
             if count == 0 {
-                return Ok(None);
+                return if self.broken > self.whole { self.spread().map(|()| None) } else { Ok(None) };
             }
             if count == LONGEST_RECORD && self.buffer.last() != Some(&b'\n') {
-                let problem = format!("the line does not end within {} MB; wanted one post per line", count >> 20);
+                let problem = format!(
+                    "the line does not end within {} MB; wanted one post per line (jq -c '.[]' makes such lines of a list)",
+                    count >> 20
+                );
                 return Err(Error::Line { path: self.file.to_path_buf(), line: self.line, problem });
             }
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let place = Place { file: self.file.clone(), line: self.line };
-            return Ok(Some(match serde_json::from_slice(&self.buffer) {
-                Ok(value) => Ok(Record { place, row: Row::Json(value) }),
-                Err(error) => Err(Bad { place, reason: problem(&error) }),
-            }));
+            let value = match serde_json::from_slice::<Value>(&self.buffer) {
+                Ok(value) => value,
+                Err(error) => {
+                    if error.is_eof() && self.whole + self.broken == 0 {
+                        self.begun = Some(if self.buffer.trim_ascii_start().starts_with(b"[") { '[' } else { '{' });
+                    }
+                    self.broken += 1;
+                    if self.whole == 0 && self.broken >= ENOUGH {
+                        self.spread()?;
+                    }
+                    return Ok(Some(Err(Bad { place, reason: problem(&error) })));
+                }
+            };
+            self.whole += u64::from(value.is_object() || value.is_array());
+            return Ok(Some(Ok(Record { place, row: Row::Json(value) })));
         }
+    }
+
+    /// Refuses a file that is JSON, but not a post per line.
+    fn spread(&self) -> Result<(), Error> {
+        let Some(begun) = self.begun else { return Ok(()) };
+        let cure = if begun == '[' { "jq -c '.[]'" } else { "jq -c ." };
+        let problem = format!("is JSON spread over many lines; wanted one post per line: {cure} FILE > posts.jsonl");
+        Err(Error::file(&self.file, problem))
     }
 }
 
@@ -68,6 +101,25 @@ mod tests {
         let told: Vec<&String> = all.iter().filter_map(|row| row.as_ref().err()).collect();
         assert!(told[0].starts_with("p.jsonl, line 3: is the beginning"), "{told:?}");
         assert!(told[1].starts_with("p.jsonl, line 5: is no JSON: trailing characters at column 10"), "{told:?}");
+    }
+
+    #[test]
+    fn json_over_many_lines_is_refused_with_the_cure() {
+        let post = "  {\n    \"user\": \"ann\",\n    \"time\": 1,\n    \"text\": \"x\"\n  }";
+        for posts in [1, 2, 50] {
+            let list = format!("[\n{}\n]\n", vec![post; posts].join(",\n"));
+            let told = read("p.json", list.as_bytes()).unwrap_err();
+            assert_eq!(
+                told,
+                "p.json: is JSON spread over many lines; wanted one post per line: jq -c '.[]' FILE > posts.jsonl"
+            );
+        }
+        let inline = "[\n{\"user\": 1},\n{\"user\": 2}\n]\n";
+        assert!(read("p.json", inline.as_bytes()).unwrap_err().contains("jq -c '.[]'"));
+        assert!(read("p.json", post.as_bytes()).unwrap_err().contains("jq -c . FILE"));
+        // A line that is cut off does not make a file of lines something else.
+        let cut = [&b"{\"a\":\n"[..], &b"{\"a\": 1}\n".repeat(2)].concat();
+        assert_eq!(read("p.jsonl", &cut).unwrap().len(), 3);
     }
 
     #[test]

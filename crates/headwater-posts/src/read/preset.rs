@@ -3,7 +3,7 @@
 //! A line may hold one post, a page of them, or something else (a deletion, a like), which is stepped over and counted.
 //! `docs/presets.md` says how to get such files.
 
-use super::html;
+use super::{Columns, html};
 use crate::post::Draft;
 use serde_json::Value;
 
@@ -49,8 +49,63 @@ impl Preset {
         }
     }
 
+    /// All of them.
+    const ALL: [Preset; 5] = [Preset::XV2, Preset::XV1, Preset::Bluesky, Preset::Mastodon, Preset::FourCat];
+
+    /// What its files hold.
+    fn words(self) -> &'static str {
+        match self {
+            Preset::XV2 => "posts of X API v2",
+            Preset::XV1 => "statuses of X API v1.1",
+            Preset::Bluesky => "events of Bluesky",
+            Preset::Mastodon => "statuses of Mastodon",
+            Preset::FourCat => "posts of 4CAT",
+        }
+    }
+
+    /// Whether an object has the shape of its posts.
+    fn fits(self, value: &Value) -> bool {
+        let has = |value: &Value, keys: &[&str]| keys.iter().all(|key| value.get(key).is_some());
+        let inside = |key: &str, wanted: &[&str]| {
+            value.get(key).is_some_and(|object| wanted.iter().any(|key| object.get(key).is_some()))
+        };
+        match self {
+            Preset::XV2 => {
+                let data = value.get("data").map(|data| data.get(0).unwrap_or(data));
+                has(value, &["author_id", "text"]) || data.is_some_and(|post| has(post, &["id", "text"]))
+            }
+            Preset::XV1 => has(value, &["created_at"]) && inside("user", &["screen_name", "id_str"]),
+            Preset::Bluesky => has(value, &["did"]) && (has(value, &["commit"]) || has(value, &["kind"])),
+            Preset::Mastodon => has(value, &["content"]) && inside("account", &["acct", "username"]),
+            Preset::FourCat => false,
+        }
+    }
+
+    /// Which preset, if any, an object was made for, and how to say so; `given` is the one that was asked for.
+    pub fn mistaken(given: Option<Preset>, value: &Value) -> Option<String> {
+        let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+        if given.is_some_and(|given| given.fits(value)) {
+            return None;
+        }
+        if let Some(other) = Preset::ALL.into_iter().find(|preset| preset.fits(value)) {
+            return Some(format!("{}; use --preset {other}", other.words()));
+        }
+        let plain = ["user", "time", "text"].iter().all(|key| value.get(key).and_then(text).is_some());
+        (given.is_some() && plain).then(|| "posts with user, time and text; leave --preset out".to_owned())
+    }
+
+    /// Why a table is not what this preset reads.
+    pub fn refuses(self, columns: &Columns) -> Option<String> {
+        let has = |name: &str| columns.position(name).is_some();
+        let cure = match has("author") && has("body") && (has("timestamp") || has("unix_timestamp")) {
+            true => "it looks like 4CAT's: use --preset 4cat",
+            false => "name the columns with --map instead",
+        };
+        (self != Preset::FourCat).then(|| format!("is a table, but {self} comes as JSON lines; {cure}"))
+    }
+
     /// The posts of one line; none where it holds something else.
-    pub(crate) fn posts(self, value: &Value) -> Vec<Result<Draft, String>> {
+    pub fn posts(self, value: &Value) -> Vec<Result<Draft, String>> {
         match (self, value) {
             (_, Value::Array(values)) => values.iter().flat_map(|value| self.posts(value)).collect(),
             (Preset::XV2, _) => x_v2(value),
@@ -153,7 +208,7 @@ fn bluesky(event: &Value) -> Option<Draft> {
     }
     let record = commit.get("record")?;
     let user = text_at(event, &["did"]);
-    // Record keys are unique within one repository only.
+    // Record keys are unique within one repository only, and an update keeps its key.
     let id = user.as_ref().zip(text_at(commit, &["rkey"])).map(|(user, key)| format!("at://{user}/{key}"));
     // createdAt is what the author's program claims; without a usable one the time of the event stands in.
     let claimed = text_at(record, &["createdAt"]).filter(|time| super::parse_time(time).is_some());
@@ -163,6 +218,7 @@ fn bluesky(event: &Value) -> Option<Draft> {
         time: claimed.or_else(|| text_at(event, &["time_us"])),
         text: text_at(record, &["text"]),
         lang: record.get("langs").and_then(|langs| text_at(langs.get(0)?, &[])),
+        update: is("operation", "update"),
         ..Draft::default()
     })
 }
@@ -255,10 +311,42 @@ mod tests {
         let mut odd = event.clone();
         odd["commit"]["record"]["createdAt"] = json!("once upon a time");
         assert_eq!(one(Preset::Bluesky, &odd).time.as_deref(), Some("1725911162329308"));
+        assert!(!post.update);
+        let mut update = event.clone();
+        update["commit"]["operation"] = json!("update");
+        assert!(one(Preset::Bluesky, &update).update);
         let mut like = event;
         like["commit"]["collection"] = json!("app.bsky.feed.like");
         assert!(Preset::Bluesky.posts(&like).is_empty());
         assert!(Preset::Bluesky.posts(&json!({"did": "d", "kind": "identity"})).is_empty());
+    }
+
+    #[test]
+    fn objects_of_another_platform_are_known() {
+        let objects = [
+            (Preset::XV2, json!({"data": [{"id": "1", "text": "x"}]})),
+            (Preset::XV2, json!({"id": "1", "author_id": "7", "text": "x"})),
+            (Preset::XV1, json!({"created_at": "t", "text": "x", "user": {"screen_name": "ann"}})),
+            (Preset::Bluesky, json!({"did": "d", "kind": "identity"})),
+            (Preset::Mastodon, json!([{"content": "x", "account": {"acct": "ann"}}])),
+        ];
+        for (preset, object) in &objects {
+            assert_eq!(Preset::mistaken(Some(*preset), object), None);
+            for other in Preset::ALL.into_iter().filter(|other| other != preset) {
+                let told = Preset::mistaken(Some(other), object).unwrap();
+                assert!(told.ends_with(&format!("; use --preset {preset}")), "{told}");
+            }
+        }
+        let plain = json!({"user": "ann", "time": 5, "text": "x"});
+        assert!(Preset::mistaken(Some(Preset::XV1), &plain).unwrap().contains("leave --preset out"));
+        for object in [&plain, &json!({"delete": {}}), &json!(7), &json!([])] {
+            assert_eq!(Preset::mistaken(None, object), None);
+        }
+        let columns = |names: &[&str]| Columns { names: names.iter().map(|name| (*name).to_owned()).collect() };
+        let table = columns(&["id", "timestamp", "body", "author"]);
+        assert!(Preset::XV1.refuses(&table).unwrap().ends_with("use --preset 4cat"));
+        assert!(Preset::XV1.refuses(&columns(&["user"])).unwrap().ends_with("with --map instead"));
+        assert_eq!(Preset::FourCat.refuses(&table), None);
     }
 
     #[test]
