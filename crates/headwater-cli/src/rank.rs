@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::screen::{Format, Screen, count, csv, number, percent, short, table};
 use clap::Args;
 use headwater::confidence::{Bootstrap, Learning, Rotation, Significance, Verdict, discoveries, judge, verdict};
-use headwater::influence::{Contrarian, Influence, error_probabilities};
 use headwater::graph::Graph;
+use headwater::influence::{Contrarian, Influence, error_probabilities};
 use headwater::model::Method;
 use headwater::{Model, Panel, Roster, influence};
 use headwater_files::{read_beliefs, read_edges, read_model};
@@ -166,12 +166,8 @@ impl Rank {
         if let Some(path) = &self.beliefs {
             let panel = read_beliefs(path, self.log_ratios)?.panel;
             ranking.add_activity(&panel).map_err(Failure::about(path))?;
-            let trust = Trust {
-                bootstrap: self.bootstrap,
-                null: self.null,
-                top: self.top.unwrap_or(TOP),
-                seed: self.seed,
-            };
+            let trust =
+                Trust { bootstrap: self.bootstrap, null: self.null, top: self.top.unwrap_or(TOP), seed: self.seed };
             ranking.add_trust(&trust, &model, &panel, screen).map_err(Failure::about(path))?;
         }
         if let Some(path) = &self.graph {
