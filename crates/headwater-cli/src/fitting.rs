@@ -195,7 +195,10 @@ fn measured(panel: &Panel, params: &StateSpace, screen: &Screen) -> Result<Optio
 /// Strengths or edges, and why: the better forecast, or the fewer numbers when there is none.
 fn chosen(skills: &[Option<Skill>; 2]) -> (Weights, String) {
     let [Some(strengths), Some(edges)] = skills else {
-        return (Weights::Strengths, "one strength per speaker: too few steps to compare with one weight per edge".into());
+        return (
+            Weights::Strengths,
+            "one strength per speaker: too few steps to compare with one weight per edge".into(),
+        );
     };
     let better = strengths.against_own_past >= edges.against_own_past;
     let weights = if better { Weights::Strengths } else { Weights::Edges };

@@ -349,9 +349,8 @@ impl Learn {
         ];
         // Without a name the beliefs choose between two of them.
         let allowed = method.map_or(vec![Whitened, StateSpace], |method| vec![method]);
-        let foreign = options
-            .iter()
-            .find(|(given, _, methods)| *given && !methods.iter().any(|method| allowed.contains(method)));
+        let foreign =
+            options.iter().find(|(given, _, methods)| *given && !methods.iter().any(|method| allowed.contains(method)));
         let Some((_, option, methods)) = foreign else { return Ok(()) };
         let name =
             |method: &MethodName| method.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());

@@ -57,12 +57,15 @@ fn worlds<const N: usize>(
 ) -> Result<[(f64, f64); N], Error> {
     let all: Vec<[f64; N]> = (0..count).into_par_iter().map(world).collect::<Result<_, _>>()?;
     let mean = |index: usize| all.iter().map(|row| row[index]).sum::<f64>() / all.len() as f64;
-    let spread = |index: usize| all.iter().map(|row| (row[index] - mean(index)).powi(2)).sum::<f64>() / all.len() as f64;
+    let spread =
+        |index: usize| all.iter().map(|row| (row[index] - mean(index)).powi(2)).sum::<f64>() / all.len() as f64;
     Ok(std::array::from_fn(|index| (mean(index), spread(index).sqrt())))
 }
 
 fn hub(count: u64) -> Result<(), Error> {
-    println!("\n| hub world, {count} worlds | hub first, state-space | hub first, strengths on the graph | hub first, edges of the graph | hub first, repeated + simplex | δ̂ (0.1) | noise variance | rounds |");
+    println!(
+        "\n| hub world, {count} worlds | hub first, state-space | hub first, strengths on the graph | hub first, edges of the graph | hub first, repeated + simplex | δ̂ (0.1) | noise variance | rounds |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for noise in [1.5, 0.5] {
         let [first, strong, edges, paper, adaptation, variance, rounds] = worlds(count, |seed| {
@@ -101,7 +104,9 @@ fn hub(count: u64) -> Result<(), Error> {
 }
 
 fn strengths(count: u64) -> Result<(), Error> {
-    println!("\n| worlds of strengths, {count} worlds | rank correlation of centrality | squared error of A | δ̂ (0.1) |");
+    println!(
+        "\n| worlds of strengths, {count} worlds | rank correlation of centrality | squared error of A | δ̂ (0.1) |"
+    );
     println!("|---|---|---|---|");
     for noise in [0.5, 1.5] {
         let rows = worlds(count, |seed| {
@@ -128,14 +133,19 @@ fn strengths(count: u64) -> Result<(), Error> {
             ])
         })?;
         for (name, row) in ["strengths", "one weight per edge", "the graph alone"].iter().zip(rows.chunks(3)) {
-            println!("| {name}, noise {noise} | {:.3} ± {:.3} | {:.2} | {:.4} |", row[0].0, row[0].1, row[1].0, row[2].0);
+            println!(
+                "| {name}, noise {noise} | {:.3} ± {:.3} | {:.2} | {:.4} |",
+                row[0].0, row[0].1, row[1].0, row[2].0
+            );
         }
     }
     Ok(())
 }
 
 fn trust(count: u64) -> Result<(), Error> {
-    println!("\n| hub world, {count} worlds of 700 bins | supported | skill against own past | shares covered (90 %) | ranks covered |");
+    println!(
+        "\n| hub world, {count} worlds of 700 bins | supported | skill against own past | shares covered (90 %) | ranks covered |"
+    );
     println!("|---|---|---|---|---|");
     for noise in [0.5, 1.5] {
         let [supported, skill, covered, ranks] = worlds(count, |seed| {
@@ -154,9 +164,8 @@ fn trust(count: u64) -> Result<(), Error> {
             let agents = shares.len();
             let mut place = vec![0; agents];
             known.ranking().into_iter().enumerate().for_each(|(position, agent)| place[agent] = position + 1);
-            let within = (0..agents).filter(|&agent| {
-                (intervals.share[agent].0..=intervals.share[agent].1).contains(&shares[agent])
-            });
+            let within = (0..agents)
+                .filter(|&agent| (intervals.share[agent].0..=intervals.share[agent].1).contains(&shares[agent]));
             let ranked = (0..agents)
                 .filter(|&agent| (intervals.rank[agent].0..=intervals.rank[agent].1).contains(&place[agent]));
             Ok([

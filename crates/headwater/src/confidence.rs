@@ -228,7 +228,7 @@ pub struct Bootstrap<'a> {
 #[derive(Debug)]
 enum Stretches {
     Seen { crowd: Crowd, params: Whitened, ring: Ring },
-    Smoothed(Box<Resampling>),
+    Smoothed(Resampling),
 }
 
 /// One resample: influence shares of all agents, and where each ranks.
@@ -269,7 +269,7 @@ impl<'a> Bootstrap<'a> {
                 params: Whitened { symbols: false, ..params },
                 ring: Ring::of(panel, count),
             },
-            Learning::StateSpace(params) => Stretches::Smoothed(Box::new(Resampling::new(panel, model, &params, count)?)),
+            Learning::StateSpace(params) => Stretches::Smoothed(Resampling::new(panel, model, &params, count)?),
         };
         Ok(Bootstrap { model, truth, stretches, seed })
     }

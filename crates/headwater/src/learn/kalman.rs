@@ -176,8 +176,9 @@ impl Dynamics {
                 for (place, &entry) in entries.iter().enumerate() {
                     gain.col_as_slice_mut(place).copy_from_slice(covariance.col_as_slice(entry));
                 }
-                let mut met =
-                    Mat::from_fn(entries.len(), entries.len(), |row, column| covariance[(entries[row], entries[column])]);
+                let mut met = Mat::from_fn(entries.len(), entries.len(), |row, column| {
+                    covariance[(entries[row], entries[column])]
+                });
                 for (place, &agent) in spoken.iter().enumerate() {
                     let posts = f64::from(panel.posts(step, agent));
                     for h in 0..ratios {
@@ -190,8 +191,7 @@ impl Dynamics {
                 let weighed = solved(&llt, gain.transpose().to_owned());
                 let scaled = solved(&llt, Mat::from_fn(entries.len(), 1, |row, _| surprise[row]));
                 let distance: f64 = surprise.iter().zip(scaled.col_as_slice(0)).map(|(a, b)| a * b).sum();
-                let log_volume: f64 =
-                    (0..entries.len()).map(|row| 2.0 * llt.L()[(row, row)].ln()).sum::<f64>();
+                let log_volume: f64 = (0..entries.len()).map(|row| 2.0 * llt.L()[(row, row)].ln()).sum::<f64>();
                 out.log_likelihood -=
                     0.5 * (distance + log_volume + entries.len() as f64 * (2.0 * std::f64::consts::PI).ln());
                 let moved = &gain * &scaled;
@@ -304,7 +304,11 @@ struct Blur {
 impl Blur {
     fn none(agents: usize, ratios: usize) -> Self {
         let size = agents * ratios;
-        Blur { past: Mat::zeros(size, size), lagged: Mat::zeros(size, size), present: vec![0.0; agents * ratios * ratios] }
+        Blur {
+            past: Mat::zeros(size, size),
+            lagged: Mat::zeros(size, size),
+            present: vec![0.0; agents * ratios * ratios],
+        }
     }
 
     fn present(&mut self, spread: &Mat<f64>, agents: usize, ratios: usize) {

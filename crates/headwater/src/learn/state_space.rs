@@ -159,11 +159,20 @@ impl<'a> Learner<'a> {
                 reason: "no agent's beliefs change: there is nothing to learn from".into(),
             });
         }
-        let beliefs: usize = (0..steps)
-            .map(|step| (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0).count())
-            .sum();
+        let beliefs: usize =
+            (0..steps).map(|step| (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0).count()).sum();
         let state = State::first(panel, steps, params, &crowd);
-        Ok(Learner { panel, steps, params: params.clone(), crowd, beliefs: beliefs * panel.ratios(), state, latest: None, begun: None, leap: None })
+        Ok(Learner {
+            panel,
+            steps,
+            params: params.clone(),
+            crowd,
+            beliefs: beliefs * panel.ratios(),
+            state,
+            latest: None,
+            begun: None,
+            leap: None,
+        })
     }
 
     /// One round: what they believed, then the network. Cost: about 14(NH)³ operations a step.
@@ -238,6 +247,11 @@ impl<'a> Learner<'a> {
         Ok((filtered.log_likelihood, smoothed))
     }
 
+    /// Mean and variance of the first frame's beliefs, as the fit has them.
+    pub fn start(&self) -> (&[f64], &[f64]) {
+        (&self.state.dynamics.start, &self.state.dynamics.spread)
+    }
+
     /// The network so far.
     pub fn combination(&self) -> Result<Combination, Error> {
         self.state.combination(&self.params, &self.crowd)
@@ -257,7 +271,8 @@ impl<'a> Learner<'a> {
             let block = &dynamics.innovation[agent];
             (0..ratios * ratios).map(move |cell| block[(cell / ratios, cell % ratios)] / (adaptation * adaptation))
         };
-        let evidence = (0..agents * ratios).map(|cell| dynamics.drift[cell % ratios * agents + cell / ratios] / adaptation);
+        let evidence =
+            (0..agents * ratios).map(|cell| dynamics.drift[cell % ratios * agents + cell / ratios] / adaptation);
         let mut model = Model {
             roster: self.panel.roster().clone(),
             combination,
@@ -271,7 +286,8 @@ impl<'a> Learner<'a> {
             track: Track::default(),
         };
         whitened::silence_the_still(&mut model, &self.crowd)?;
-        let hearing = Hearing::by(&smoothed.stretches[0], &self.crowd, self.params.support.as_deref(), (0..agents).collect());
+        let hearing =
+            Hearing::by(&smoothed.stretches[0], &self.crowd, self.params.support.as_deref(), (0..agents).collect());
         let precisions = hearing.each(|position| {
             let ear = hearing.ear(position);
             whitened::Precision::of(&ear, &fit::inverse(&ear, &dynamics.innovation[hearing.listeners[position]]))
@@ -282,8 +298,13 @@ impl<'a> Learner<'a> {
             columns[agent].condition = precision.condition;
             columns[agent].weight_error = precision.sound().map(|precision| precision.weight_error / sum);
             let covariance = &dynamics.innovation[agent];
-            let found =
-                whitened::evidence_errors(Some(precision), covariance, self.steps - 1, model.evidence.agent(agent), 0.0);
+            let found = whitened::evidence_errors(
+                Some(precision),
+                covariance,
+                self.steps - 1,
+                model.evidence.agent(agent),
+                0.0,
+            );
             errors[agent] = found.into_iter().map(|error| error / adaptation).collect();
         }
         let round = self.latest.unwrap_or(Round { number: 0, log_likelihood, gain: None, converged: false });
@@ -450,7 +471,9 @@ impl State {
         numbers.extend(innovation.iter().chain([noise]).flat_map(|block| cells(logarithm(block))));
         match (&self.strengths, params.constraint) {
             (Some(strengths), _) => numbers.extend(strengths.numbers()),
-            (None, Constraint::Simplex) => numbers.extend(self.columns.iter().flatten().map(|weight| weight / self.sum)),
+            (None, Constraint::Simplex) => {
+                numbers.extend(self.columns.iter().flatten().map(|weight| weight / self.sum))
+            }
             (None, Constraint::Free) => numbers.extend(self.columns.iter().flatten()),
         }
         numbers
@@ -533,9 +556,8 @@ impl State {
         let columns = hearing.each(|position| {
             let speakers = hearing.regressors(position);
             let own = |speaker: usize| f64::from(u8::from(speaker == hearing.original(hearing.listeners[position])));
-            let weight = |speaker: usize| {
-                (1.0 - FIRST_SELF_WEIGHT) / speakers.len() as f64 + FIRST_SELF_WEIGHT * own(speaker)
-            };
+            let weight =
+                |speaker: usize| (1.0 - FIRST_SELF_WEIGHT) / speakers.len() as f64 + FIRST_SELF_WEIGHT * own(speaker);
             let total: f64 = speakers.iter().map(|&speaker| weight(speaker)).sum();
             speakers.iter().map(|&speaker| sum * weight(speaker) / total).collect()
         });

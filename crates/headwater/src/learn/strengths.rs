@@ -120,8 +120,7 @@ pub(crate) fn maximise(
         Listener { speakers, own, gram, linear }
     });
     let agents = strengths.logs.len();
-    let start: Vec<f64> =
-        strengths.logs.iter().copied().chain([strengths.own, logit(given.unwrap_or(sum))]).collect();
+    let start: Vec<f64> = strengths.logs.iter().copied().chain([strengths.own, logit(given.unwrap_or(sum))]).collect();
     let read = |x: &[f64]| (Strengths { logs: x[..agents].to_vec(), own: x[agents] }, logistic(x[agents + 1]));
     let loss = |x: &[f64]| {
         let (strengths, sum) = read(x);

@@ -189,8 +189,9 @@ fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, E
         let combination = match params.attention {
             Attention::Hub => graph.weigh(Rule::Uniform, rng)?,
             Attention::Strengths => {
-                let strengths: Vec<f64> =
-                    (0..agents).map(|_| <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng).exp()).collect();
+                let strengths: Vec<f64> = (0..agents)
+                    .map(|_| <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng).exp())
+                    .collect();
                 by_strength(&graph, &strengths, params.self_weight)?
             }
         };
@@ -205,7 +206,9 @@ fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, E
         }
     }
     Err(Error::Graph {
-        reason: format!("no network of {agents} agents with one clear origin in {DRAWS} draws; raise the edge probability"),
+        reason: format!(
+            "no network of {agents} agents with one clear origin in {DRAWS} draws; raise the edge probability"
+        ),
     })
 }
 
