@@ -44,6 +44,9 @@ const FEWEST_BINS: u64 = 10;
 /// Options of posts that say where things are, not what they are: files count by their contents.
 const PLACES: [&str; 5] = ["posts", "users", "model", "cache", "hub_url"];
 
+/// Options that name files, which may be named after users.
+const FILES: [&str; 7] = ["posts", "users", "graph", "rejects", "pseudonymise", "model", "cache"];
+
 /// What a run writes, beside `run.json`.
 const BELIEFS: &str = "beliefs.parquet";
 const MODEL: &str = "model.json";
@@ -262,7 +265,12 @@ impl Discover {
         decided.insert("topic".to_owned(), json!(scored.topic));
         decided.insert("lang".to_owned(), json!(self.posts.languages()));
         decided.insert("null".to_owned(), json!(trust.null.unwrap_or(0)));
-        let mut run = Run::new(self.trust.seed, inputs.clone(), self.used.with(decided));
+        let mut read = inputs.clone();
+        if key.is_some() {
+            read.iter_mut().for_each(|input| input.path = None);
+            decided.extend(FILES.map(|option| (option.to_owned(), json!("not recorded"))));
+        }
+        let mut run = Run::new(self.trust.seed, read, self.used.with(decided));
         run.facts.extend(fields(&json!({ "pseudonyms": key, "counts": scored.counts, "choice": learned.choice })));
         run.facts.insert("topic".to_owned(), json!(scored.topic));
         let read = |file: &str| {

@@ -99,7 +99,9 @@ impl Used {
 pub(crate) struct Input {
     /// What it is.
     pub(crate) role: &'static str,
-    path: String,
+    /// Not recorded where names are hidden: files may be named after users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<String>,
     bytes: u64,
     pub(crate) sha256: String,
 }
@@ -118,7 +120,7 @@ impl Input {
             ));
         }
         let (bytes, sha256) = sha256(path)?;
-        Ok(Input { role, path: path.display().to_string(), bytes, sha256 })
+        Ok(Input { role, path: Some(path.display().to_string()), bytes, sha256 })
     }
 
     /// The files of a folder, by name.
