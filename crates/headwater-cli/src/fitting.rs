@@ -34,7 +34,7 @@ pub(crate) struct FitOptions {
     /// What weights on a graph are made of [default: auto, with --graph]
     #[arg(help_heading = STATE_SPACE, long, value_enum)]
     pub(crate) weights: Option<WeightsName>,
-    /// How strongly a weight is drawn to what others give the same speaker [default: 100]
+    /// How strongly a weight is drawn to what others give the same speaker [default: 500]
     #[arg(help_heading = STATE_SPACE, long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) pull: Option<f64>,
     /// Rounds of the fit, at most [default: 200]

@@ -15,6 +15,7 @@ use crate::model::{Method, Skill};
 use crate::{Combination, Error, Model, Panel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -215,8 +216,11 @@ impl Learning {
 /// Block bootstrap of the influence shares.
 ///
 /// The panel is cut into stretches; a resample draws as many of them with replacement, adds up their moments and fits
-/// those. No second pass over the data. What is certified in the model is exact and stays. With the state-space model
-/// the moments are those of the smoothed beliefs.
+/// those. No second pass over the data. What is certified in the model is exact and stays.
+///
+/// With the state-space model the moments are those of the smoothed beliefs, which take the model's word for what was
+/// hidden and so vary too little: a few resamples are smoothed and fitted anew, and all are stretched by how much more
+/// those vary.
 #[derive(Debug)]
 pub struct Bootstrap<'a> {
     model: &'a Model,
@@ -228,8 +232,14 @@ pub struct Bootstrap<'a> {
 #[derive(Debug)]
 enum Stretches {
     Seen { crowd: Crowd, params: Whitened, ring: Ring },
-    Smoothed(Resampling),
+    Smoothed { resampling: Box<Resampling>, shares: Vec<f64>, middle: Vec<f64>, factor: f64 },
 }
+
+/// Resamples that are smoothed and fitted anew.
+const REFITS: u64 = 8;
+
+/// Their numbers, apart from those of the resamples.
+const FIRST_REFIT: u64 = 1 << 40;
 
 /// One resample: influence shares of all agents, and where each ranks.
 #[derive(Debug, Clone, PartialEq)]
@@ -269,7 +279,7 @@ impl<'a> Bootstrap<'a> {
                 params: Whitened { symbols: false, ..params },
                 ring: Ring::of(panel, count),
             },
-            Learning::StateSpace(params) => Stretches::Smoothed(Resampling::new(panel, model, &params, count)?),
+            Learning::StateSpace(params) => stretched(panel, model, truth, &params, count, seed)?,
         };
         Ok(Bootstrap { model, truth, stretches, seed })
     }
@@ -282,9 +292,13 @@ impl<'a> Bootstrap<'a> {
             Stretches::Seen { crowd, params, ring } => {
                 whitened::estimate(&ring.draw(numbers(ring.len()))?, crowd, params, Some(self.model))?
             }
-            Stretches::Smoothed(resampling) => resampling.draw(&numbers(resampling.len()))?,
+            Stretches::Smoothed { resampling, .. } => resampling.draw(&numbers(resampling.len()))?,
         };
-        let shares = shares(&estimate, self.truth)?;
+        let mut shares = shares(&estimate, self.truth)?;
+        if let Stretches::Smoothed { shares: known, middle, factor, .. } = &self.stretches {
+            let off = shares.iter().zip(middle).map(|(share, middle)| factor * (share - middle));
+            shares = known.iter().zip(off).map(|(known, off)| known + off).collect();
+        }
         let mut ranks = vec![0; shares.len()];
         by_share(&shares).into_iter().enumerate().for_each(|(position, agent)| ranks[agent] = position + 1);
         Ok(Draw { shares, ranks })
@@ -307,6 +321,41 @@ impl<'a> Bootstrap<'a> {
         }
         Ok(intervals)
     }
+}
+
+/// Resampling of smoothed beliefs, and by how much more refits vary than draws from them.
+fn stretched(
+    panel: &Panel,
+    model: &Model,
+    truth: usize,
+    params: &StateSpace,
+    count: usize,
+    seed: u64,
+) -> Result<Stretches, Error> {
+    let resampling = Resampling::new(panel, model, params, count)?;
+    let all: Vec<usize> = (0..count).collect();
+    let known = shares(&Estimate { combination: model.combination.clone(), evidence: model.evidence.clone() }, truth)?;
+    let middle = shares(&resampling.draw(&all)?, truth)?;
+    let pairs = (0..REFITS).into_par_iter().map(|number| {
+        let mut rng = numbered(seed, FIRST_REFIT + number);
+        let numbers: Vec<usize> = (0..count).map(|_| rng.random_range(0..count)).collect();
+        let quick = shares(&resampling.draw(&numbers)?, truth)?;
+        let anew = match resampling.refit(panel, &numbers) {
+            // Somebody says nothing in these stretches, or nothing that changes.
+            Err(Error::NeverSpeaks { .. } | Error::Undefined { .. }) => return Ok((0.0, 0.0)),
+            other => shares(&other?, truth)?,
+        };
+        Ok((squared_distance(&quick, &middle), squared_distance(&anew, &known)))
+    });
+    let pairs: Vec<(f64, f64)> = pairs.collect::<Result<_, Error>>()?;
+    let sum = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
+    let (quick, anew) = (sum(|pair| pair.0), sum(|pair| pair.1));
+    let factor = if quick > 0.0 { (anew / quick).sqrt().max(1.0) } else { 1.0 };
+    Ok(Stretches::Smoothed { resampling: Box::new(resampling), shares: known, middle, factor })
+}
+
+fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
 /// Positions of the 5 % and 95 % points among sorted draws.

@@ -252,7 +252,7 @@ pub struct Smoothing {
     /// Strength of each speaker, geometric mean one, where weights are made of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strengths: Option<Vec<f64>>,
-    /// The weight every listener gives itself, where weights are made of strengths.
+    /// About what a listener gives itself, where weights are made of strengths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_weight: Option<f64>,
 }

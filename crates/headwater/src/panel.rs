@@ -243,6 +243,22 @@ impl Panel {
         Panel::new(self.roster.clone(), self.times.clone(), cells.collect(), posts)
     }
 
+    /// Stretches of the panel one after another, as if time had gone that way; agents that say nothing in them are an
+    /// error.
+    pub(crate) fn joined(&self, stretches: &[Range<usize>]) -> Result<Panel, Error> {
+        let (agents, width) = (self.agents(), self.width());
+        let cells: Vec<f64> = stretches
+            .iter()
+            .flat_map(|steps| &self.log_beliefs[steps.start * width..steps.end * width])
+            .copied()
+            .collect();
+        let posts = self.posts.as_ref().map(|posts| {
+            stretches.iter().flat_map(|steps| &posts[steps.start * agents..steps.end * agents]).copied().collect()
+        });
+        let steps = cells.len() / width;
+        Panel::new(self.roster.clone(), Times::Steps((0..steps as i64).collect()), cells, posts)
+    }
+
     /// The frames in column order, one after another.
     pub fn cells(&self) -> &[f64] {
         &self.log_beliefs

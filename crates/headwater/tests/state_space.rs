@@ -110,9 +110,15 @@ fn strengths_find_who_is_strong() {
     };
     assert!(error(&strong) < 0.7 * error(&free), "{} {}", error(&strong), error(&free));
     let smoothing = strong.diagnostics.smoothing.as_ref().unwrap();
-    let own = smoothing.self_weight.unwrap();
+    let (own, strengths) = (smoothing.self_weight.unwrap(), smoothing.strengths.as_ref().unwrap());
+    assert!((0.02..0.4).contains(&own), "{own}");
     for (speaker, listener, weight) in strong.combination.edges() {
-        assert!(weight >= 0.0 && (speaker != listener || (weight - own).abs() < 1e-9));
+        assert!(weight >= 0.0);
+        // A listener divides the rest of its attention in proportion to the strengths.
+        let others = support[listener].iter().filter(|&&other| other != listener);
+        let total: f64 = others.map(|&other| strengths[other]).sum();
+        let rest = 1.0 - strong.combination.weight(listener, listener);
+        assert!(speaker == listener || (weight - rest * strengths[speaker] / total).abs() < 1e-9);
         assert!(speaker == listener || support[listener].contains(&speaker));
     }
     let mean: f64 = smoothing.strengths.as_ref().unwrap().iter().map(|g| g.ln()).sum();

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 /// | `constraint` | simplex | what a listener's weights must satisfy | |
 /// | `weights` | edges | one weight per edge, or one strength per speaker | |
 /// | `ridge` | 0 | added to every G_k, relative to its mean diagonal | ≥ 0 |
-/// | `pull` | 100 | how strongly a weight is drawn to what others give the same speaker: 1/variance, per speaker heard | ≥ 0 |
+/// | `pull` | 500 | how strongly a weight is drawn to what others give the same speaker: 1/variance, per speaker heard | ≥ 0 |
 /// | `rounds` | 200 | of expectation-maximisation, at most | ≥ 1 |
 /// | `tolerance` | 2e-6 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
@@ -56,7 +56,7 @@ impl Default for StateSpace {
             constraint: Constraint::Simplex,
             weights: Weights::Edges,
             ridge: 0.0,
-            pull: 100.0,
+            pull: 500.0,
             rounds: 200,
             tolerance: 2e-6,
             support: None,
@@ -241,9 +241,7 @@ impl<'a> Learner<'a> {
     /// What was learned so far, with the moments of what they believed in so many stretches, for resampling.
     fn smoothed(&self, stretches: usize) -> Result<(f64, Smoothed), Error> {
         let filtered = self.state.dynamics.filter(self.panel, self.steps, true)?;
-        let transitions = self.steps - 1;
-        let borders: Vec<usize> = (0..=stretches).map(|border| 1 + border * transitions / stretches).collect();
-        let smoothed = self.state.dynamics.smooth(self.panel, &filtered, &borders)?;
+        let smoothed = self.state.dynamics.smooth(self.panel, &filtered, &borders(self.steps, stretches))?;
         Ok((filtered.log_likelihood, smoothed))
     }
 
@@ -359,6 +357,11 @@ pub(crate) struct HeldOut {
 /// `None` when nothing is said there, or nothing changes.
 pub fn skill(panel: &Panel, params: &StateSpace) -> Result<Option<Skill>, Error> {
     Ok(held_out(panel, params)?.skill)
+}
+
+/// Borders of so many stretches of transitions, as even as can be.
+fn borders(steps: usize, stretches: usize) -> Vec<usize> {
+    (0..=stretches).map(|border| 1 + border * (steps - 1) / stretches).collect()
 }
 
 /// The first step of a panel that is held out.
@@ -606,7 +609,8 @@ impl State {
                 strengths.len() == agents && strengths.iter().all(|g| *g > 0.0) && *own > 0.0 && *own < 1.0
             };
             if let Some((strengths, own)) = known.filter(sound) {
-                self.strengths = Some(Strengths::given(strengths, own));
+                let owns = (0..agents).map(|agent| model.combination.weight(agent, agent));
+                self.strengths = Some(Strengths::given(strengths, owns, own));
             }
         }
     }
@@ -768,6 +772,18 @@ impl State {
         self.penalty = self.columns.iter().enumerate().map(far).sum();
     }
 
+    fn estimate(&self, params: &StateSpace, crowd: &Crowd) -> Result<Estimate, Error> {
+        let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
+        let evidence = |cell: usize| match crowd.constant[cell / ratios] {
+            true => 0.0,
+            false => self.dynamics.drift[cell % ratios * agents + cell / ratios] / (1.0 - self.sum),
+        };
+        Ok(Estimate {
+            combination: self.combination(params, crowd)?,
+            evidence: Evidence::from_rows((0..agents * ratios).map(evidence).collect(), agents, ratios)?,
+        })
+    }
+
     fn combination(&self, params: &StateSpace, crowd: &Crowd) -> Result<Combination, Error> {
         let agents = self.dynamics.agents;
         let empty = Moments::empty(agents, self.dynamics.ratios);
@@ -783,7 +799,11 @@ pub(crate) struct Resampling {
     crowd: Crowd,
     state: State,
     stretches: Vec<Moments>,
+    borders: Vec<usize>,
 }
+
+/// Rounds of a fit to resampled posts: it starts from the answer for all of them.
+const REFIT_ROUNDS: usize = 30;
 
 impl Resampling {
     /// Smooths the panel a model was learned from, by that model, and cuts it into stretches.
@@ -791,8 +811,22 @@ impl Resampling {
         let mut learner = Learner::new(panel, params)?;
         learner.state.take(model, params, &learner.crowd);
         let (_, smoothed) = learner.smoothed(count)?;
+        let borders = borders(panel.steps(), count);
         let Learner { crowd, state, params, .. } = learner;
-        Ok(Resampling { params, crowd, state, stretches: smoothed.stretches })
+        Ok(Resampling { params, crowd, state, stretches: smoothed.stretches, borders })
+    }
+
+    /// The network that fits the posts of these stretches one after another, smoothed anew. Slow, but it knows what was
+    /// hidden the first time as well.
+    pub(crate) fn refit(&self, panel: &Panel, numbers: &[usize]) -> Result<Estimate, Error> {
+        let stretches: Vec<_> =
+            numbers.iter().map(|&number| self.borders[number] - 1..self.borders[number + 1] - 1).collect();
+        let panel = panel.joined(&stretches)?;
+        let mut learner = Learner::new(&panel, &StateSpace { rounds: REFIT_ROUNDS, ..self.params.clone() })?;
+        learner.state = self.state.clone();
+        learner.crowd = self.crowd.clone();
+        learner.run()?;
+        learner.state.estimate(&self.params, &self.crowd)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -809,14 +843,7 @@ impl Resampling {
         let mut state = self.state.clone();
         let hearing = Hearing::by(&moments, &self.crowd, self.params.support.as_deref(), (0..agents).collect());
         state.listen(&hearing, &self.params, &self.crowd);
-        let adaptation = 1.0 - state.sum;
-        let evidence = (0..agents * ratios)
-            .map(|cell| state.dynamics.drift[cell % ratios * agents + cell / ratios] / adaptation)
-            .collect();
-        Ok(Estimate {
-            combination: state.combination(&self.params, &self.crowd)?,
-            evidence: Evidence::from_rows(evidence, agents, ratios)?,
-        })
+        state.estimate(&self.params, &self.crowd)
     }
 }
 

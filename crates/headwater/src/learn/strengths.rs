@@ -1,8 +1,10 @@
 //! Speaker strengths: with a known graph, one number per speaker instead of one per edge.
 //!
-//! In: expected moments of who hears whom. Out: the strengths g, the weight s a listener gives itself, and δ, that make
-//! them likeliest: `a[ℓ,k] = (1−s) F[ℓ,k] g_ℓ / Σ_{m≠k} F[m,k] g_m`, `a[k,k] = s`; a listener who follows nobody hears
-//! itself. Log-strengths have a standard normal prior, so that who is heard by few stays near the middle.
+//! In: expected moments of who hears whom. Out: the strengths g, the weights s a listener gives itself, and δ, that make
+//! them likeliest: `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ_{m≠k} F[m,k] g_m`, `a[k,k] = s_k`; a listener who follows nobody
+//! hears itself. Log-strengths have a standard normal prior, so that who is heard by few stays near the middle; so have the
+//! log-odds of the s_k about their common mean s: one s for all would make a speaker that few follow look strong when
+//! those few are stubborn.
 //!
 //! Legend: b = (1−δ)a a column; G, c its normal equations; the loss of a listener is ½bᵀGb − cᵀb.
 
@@ -20,12 +22,15 @@ const STEPS: usize = 30;
 pub(crate) struct Strengths {
     /// log g.
     logs: Vec<f64>,
-    /// log s/(1−s).
+    /// log s_k/(1−s_k).
+    owns: Vec<f64>,
+    /// Their mean.
     own: f64,
 }
 
 /// What one listener may hear, and what came of it.
 struct Listener {
+    agent: usize,
     /// Speakers, by position in the columns.
     speakers: Vec<usize>,
     /// Which of them is the listener itself.
@@ -44,11 +49,16 @@ fn logit(p: f64) -> f64 {
 
 impl Strengths {
     pub(crate) fn equal(agents: usize, own: f64) -> Self {
-        Strengths { logs: vec![0.0; agents], own: logit(own) }
+        Strengths { logs: vec![0.0; agents], owns: vec![logit(own); agents], own: logit(own) }
     }
 
-    pub(crate) fn given(strengths: &[f64], own: f64) -> Self {
-        Strengths { logs: strengths.iter().map(|strength| strength.ln()).collect(), own: logit(own) }
+    pub(crate) fn given(strengths: &[f64], owns: impl Iterator<Item = f64>, own: f64) -> Self {
+        Strengths {
+            logs: strengths.iter().map(|strength| strength.ln()).collect(),
+            // A listener who follows nobody hears itself alone; its odds are not finite, and matter to nobody.
+            owns: owns.map(|own| logit(own.clamp(1e-6, 1.0 - 1e-6))).collect(),
+            own: logit(own),
+        }
     }
 
     /// g, with a geometric mean of one.
@@ -59,13 +69,14 @@ impl Strengths {
 
     /// All as numbers that may be extrapolated.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
-        self.logs.iter().copied().chain([self.own])
+        self.logs.iter().chain(&self.owns).copied().chain([self.own])
     }
 
     pub(crate) fn read(&mut self, numbers: &[f64]) {
-        let (own, logs) = numbers.split_last().unwrap_or((&0.0, &[]));
-        self.logs.copy_from_slice(logs);
-        self.own = *own;
+        let agents = self.logs.len();
+        self.logs.copy_from_slice(&numbers[..agents]);
+        self.owns.copy_from_slice(&numbers[agents..2 * agents]);
+        self.own = numbers[2 * agents];
     }
 
     /// The columns b of all listeners.
@@ -73,23 +84,24 @@ impl Strengths {
         hearing.each(|position| {
             let speakers = hearing.regressors(position);
             let own = speakers.binary_search(&hearing.original(hearing.listeners[position])).ok();
-            self.column(speakers, own).iter().map(|weight| sum * weight).collect()
+            self.column(hearing.listeners[position], speakers, own).iter().map(|weight| sum * weight).collect()
         })
     }
 
-    /// s.
+    /// s, about which the listeners' own ones lie.
     pub(crate) fn self_weight(&self) -> f64 {
         logistic(self.own)
     }
 
     /// The negative logarithm of the prior.
     pub(crate) fn penalty(&self) -> f64 {
-        0.5 * self.logs.iter().map(|log| log * log).sum::<f64>()
+        let off = self.owns.iter().map(|own| own - self.own);
+        0.5 * self.logs.iter().copied().chain(off).map(|value| value * value).sum::<f64>()
     }
 
     /// The weights of a listener.
-    fn column(&self, speakers: &[usize], own: Option<usize>) -> Vec<f64> {
-        let kept = self.self_weight();
+    fn column(&self, listener: usize, speakers: &[usize], own: Option<usize>) -> Vec<f64> {
+        let kept = logistic(self.owns[listener]);
         let strength = |place: usize| if Some(place) == own { 0.0 } else { self.logs[speakers[place]].exp() };
         let total: f64 = (0..speakers.len()).map(strength).sum();
         let weight = |place: usize| match own {
@@ -117,26 +129,36 @@ pub(crate) fn maximise(
         let speakers = hearing.regressors(position).to_vec();
         let own = speakers.binary_search(&hearing.original(listener)).ok();
         let (gram, linear) = fit::normal(&hearing.ear(position), &inverted(&innovation[listener]));
-        Listener { speakers, own, gram, linear }
+        Listener { agent: listener, speakers, own, gram, linear }
     });
     let agents = strengths.logs.len();
-    let start: Vec<f64> = strengths.logs.iter().copied().chain([strengths.own, logit(given.unwrap_or(sum))]).collect();
-    let read = |x: &[f64]| (Strengths { logs: x[..agents].to_vec(), own: x[agents] }, logistic(x[agents + 1]));
+    // Where in the numbers the common self-weight and the sum are.
+    let (common, last) = (2 * agents, 2 * agents + 1);
+    let start: Vec<f64> = strengths.numbers().chain([logit(given.unwrap_or(sum))]).collect();
+    let read = |x: &[f64]| {
+        let mut read = strengths.clone();
+        read.read(&x[..last]);
+        (read, logistic(x[last]))
+    };
     let loss = |x: &[f64]| {
         let (strengths, sum) = read(x);
-        let kept = strengths.self_weight();
         let mut gradient = vec![0.0; x.len()];
         let mut loss = strengths.penalty();
         gradient.iter_mut().zip(&strengths.logs).for_each(|(slope, log)| *slope = *log);
+        for (agent, own) in strengths.owns.iter().enumerate() {
+            gradient[agents + agent] += own - strengths.own;
+            gradient[common] -= own - strengths.own;
+        }
         for listener in &listeners {
-            let column = strengths.column(&listener.speakers, listener.own);
+            let column = strengths.column(listener.agent, &listener.speakers, listener.own);
+            let kept = logistic(strengths.owns[listener.agent]);
             let weights: Vec<f64> = column.iter().map(|weight| sum * weight).collect();
             let pulled = &listener.gram * MatRef::from_column_major_slice(&weights, weights.len(), 1);
             let pulled = pulled.col_as_slice(0);
             let slope: Vec<f64> = pulled.iter().zip(&listener.linear).map(|(pulled, linear)| pulled - linear).collect();
             let terms = weights.iter().zip(pulled).zip(&listener.linear);
             loss += terms.map(|((weight, pulled), linear)| weight * (0.5 * pulled - linear)).sum::<f64>();
-            gradient[agents + 1] +=
+            gradient[last] +=
                 (1.0 - sum) * weights.iter().zip(&slope).map(|(weight, slope)| weight * slope).sum::<f64>();
             let others = || (0..column.len()).filter(|place| Some(*place) != listener.own);
             let given: f64 = others().map(|place| column[place]).sum();
@@ -148,11 +170,11 @@ pub(crate) fn maximise(
                 gradient[listener.speakers[place]] += sum * column[place] * (slope[place] - mean);
             }
             if let Some(own) = listener.own {
-                gradient[agents] += sum * kept * (1.0 - kept) * (slope[own] - mean);
+                gradient[agents + listener.agent] += sum * kept * (1.0 - kept) * (slope[own] - mean);
             }
         }
         if given.is_some() {
-            gradient[agents + 1] = 0.0;
+            gradient[last] = 0.0;
         }
         (loss, gradient)
     };
