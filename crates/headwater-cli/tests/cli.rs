@@ -525,6 +525,49 @@ fn the_released_procedure_learns_and_ranks() {
 }
 
 #[test]
+fn silence_has_its_own_learner() {
+    let place = Place::new();
+    place.done("simulate --out w --agents 5 --edge-probability 0.6 --hypotheses 2 --steps 150 --silence 0.3 --as csv");
+    let learned: Value =
+        serde_json::from_str(&place.done("learn w/beliefs.csv --out m.json --format json --rounds 15")).unwrap();
+    assert_eq!(learned["method"], "state-space");
+    assert!(learned["smoothing"]["noise"][0][0].as_f64().unwrap() > 0.0);
+    let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert_eq!(
+        (&model["method"], &model["diagnostics"]["smoothing"]["weights"]),
+        (&"state-space".into(), &"edges".into())
+    );
+    let ranked: Value =
+        serde_json::from_str(&place.done("rank m.json --beliefs w/beliefs.csv --bootstrap 20 --null 20 --format json"))
+            .unwrap();
+    assert!(ranked["agents"][0]["share_low"].is_number() && ranked["agents"][0]["p_value"].is_number());
+    // The same model in the compact form gives the same ranking.
+    place.done("learn w/beliefs.csv --out m.npz --rounds 15");
+    assert_eq!(place.done("rank m.json --format csv"), place.done("rank m.npz --format csv"));
+    // With a graph it is said which weights were taken, and why.
+    place.write("edges.csv", "source,target\n0,1\n1,2\n2,3\n3,4\n4,0\n0,2\n");
+    let text = place.done("learn w/beliefs.csv --out g.json --graph edges.csv --rounds 15");
+    assert!(text.contains("Weights: one ") && text.contains("on unseen steps"), "{text}");
+    let strong: Value = serde_json::from_str(
+        &place.done("learn w/beliefs.csv --out s.json --graph edges.csv --weights strengths --rounds 15 --format json"),
+    )
+    .unwrap();
+    assert_eq!(strong["smoothing"]["strengths"].as_array().unwrap().len(), 5);
+    for (arguments, wanted) in [
+        ("--weights strengths", "need a graph"),
+        ("--method whitened --pull 3", "--pull belongs to --method state-space"),
+        ("--method state-space --window 3", "--window belongs to --method gsl"),
+        ("--pull -1", "pull is -1"),
+        ("--rounds 0", "rounds is 0"),
+    ] {
+        let output = place.run(&format!("learn w/beliefs.csv --out x.json {arguments}"));
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(wanted), "{arguments}: {output:?}");
+    }
+    assert!(!place.has("x.json"));
+}
+
+#[test]
 fn silence_is_carried_forward_counted_and_warned_of() {
     let place = Place::with_world("--silence 0.2");
     let output = place.run(LEARN);

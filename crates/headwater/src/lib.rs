@@ -26,6 +26,8 @@
 //! | A ← A + μ(1−δ) x(y − (1−δ)Aᵀx)ᵀ (Algorithm 1) | [`learn::gsl::Gsl`] |
 //! | (I + μ(1−δ)²G)R = Yᵀ − (1−δ)XᵀA (its block form) | [`learn::gsl::Gsl::advance`] |
 //! | `b_k = (Σ W[h,g]S[h,g])⁻¹ Σ W[h,g]C[h,g]` (whitened regression) | [`learn::whitened`] |
+//! | z = Λ + v, v ~ N(0, σ²/c) (what posts show of beliefs) | [`learn::state_space`] |
+//! | `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ F[m,k] g_m` (speaker strengths) | [`model::Weights::Strengths`] |
 //! | S_j ← max(0, S_j + Σ_k log p_k(ζ|θ_j)/p_k(ζ|θ*)) (change of state) | [`learn::track::Tracker`] |
 //! | Au = u (centrality) | [`Combination::centrality`] |
 //! | `D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*]` (informativeness) | [`influence()`] |
