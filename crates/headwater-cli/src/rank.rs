@@ -27,6 +27,9 @@ const LONG: Duration = Duration::from_secs(10);
 /// Share of false alarms tolerated among the edges called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
+/// Influences that add up to so many times their net sum nearly cancel.
+const CANCELLING: f64 = 3.0;
+
 /// The damping of the usual PageRank.
 const DAMPING: f64 = 0.85;
 
@@ -508,6 +511,15 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
     }
     if found.share.is_none() {
         notes.push("the estimated influences do not add up to something positive, so there are no shares".into());
+    }
+    let (net, gross) =
+        found.influence.iter().fold((0.0, 0.0), |(net, gross), value| (net + value, gross + value.abs()));
+    if found.share.is_some() && gross > CANCELLING * net {
+        notes.push(format!(
+            "influences for and against nearly cancel ({} in all, {} net), so shares are large numbers that mean little; compare centrality and informativeness",
+            number(gross),
+            number(net)
+        ));
     }
     // With dozens of agents and several alternatives noise alone often gives two standard errors, seldom three.
     let clear = |contrarian: &&Contrarian| contrarian.standard_errors.is_none_or(|errors| errors >= 3.0);
