@@ -95,9 +95,9 @@ const STEPS_FOR_ADAPTATION: usize = 30;
 pub struct Round {
     /// Rounds done.
     pub number: usize,
-    /// Log-likelihood of all that was said, of the parameters this round started from.
+    /// Log-likelihood of all that was said, less what the prior takes, of the parameters this round started from.
     pub log_likelihood: f64,
-    /// What the latest round gained, per belief; none after the first.
+    /// What the round before gained, per belief; nothing is known of it in the first.
     pub gain: Option<f64>,
     /// Whether it was too little to go on.
     pub converged: bool,
@@ -132,7 +132,7 @@ pub struct Learner<'a> {
 #[derive(Debug, Clone)]
 struct State {
     dynamics: Dynamics,
-    /// 1 − δ, or nothing when weights are free.
+    /// 1 − δ.
     sum: f64,
     /// (1−δ) times the columns, by position in the regressors of each listener.
     columns: Vec<Vec<f64>>,
