@@ -52,7 +52,7 @@ pub(crate) struct Beliefs {
 /// Which posts count, and as what: for every command that starts from posts.
 #[derive(Debug, Args)]
 pub(crate) struct PostOptions {
-    /// Files or 'patterns*'; - is standard input
+    /// Files or 'patterns*'; - is standard input (not for discover, which hashes its inputs first)
     #[arg(required = true)]
     pub(crate) posts: Vec<PathBuf>,
     /// The platform the posts come from
