@@ -1,0 +1,155 @@
+// What the page is given: one JSON object in `<script type="application/json" id="data">`, written by
+// `headwater-report`'s `page` module, which has the same names. Numbers that are printed come exact;
+// series, layouts and heat maps come as packed integers.
+
+/** Base64 of little-endian integers. */
+export interface Packed {
+  bits: 8 | 16 | 32;
+  /** Value = low + integer × step; the largest integer means "nothing" where `gaps` is true. */
+  low: number;
+  step: number;
+  gaps: boolean;
+  data: string;
+}
+
+export interface Page {
+  format: "headwater-page/1";
+  title: string;
+  /** First thing on the page. */
+  verdict: {
+    /** Null when nobody measured whether the data support an answer. */
+    supported: boolean | null;
+    /** One sentence: who drives opinion here. */
+    headline: string;
+    /** The verdict's own words, as `rank` prints them. */
+    text: string;
+    /** How sure we are, a sentence each. */
+    sure: string[];
+    /** What was assumed, a sentence each. */
+    assumed: string[];
+    /** What to be careful about. */
+    warnings: string[];
+  };
+  /** Names in the model's order; every index below counts here. */
+  agents: string[];
+  hypotheses: string[];
+  /** Index of θ₀, the hypothesis on top of the log-ratios, and of the one the network agrees on. */
+  reference: number;
+  truth: number;
+  /** The JSON of `headwater rank`, unchanged; its edges, if any, are in `network` instead. */
+  ranking: Ranking;
+  network: Network;
+  cards: Card[];
+  /** Absent when the page was made without beliefs. */
+  opinions?: Opinions;
+  /** Weights as a heat map; absent above `HEAT_AGENTS` agents. */
+  heat?: Heat;
+  /** Snapshots of a tracked model, oldest first; absent or empty for one that was not tracked. */
+  history?: Snapshot[];
+  /** Label and value, both text: rows read, kept, dropped and why, silence. */
+  quality: [string, string][];
+  /** Label and value: method, parameters, version, seed, hashes. */
+  method: [string, string][];
+  cite: string[];
+  /** What was left off so that the page stays quick, a sentence each. */
+  left_off: string[];
+}
+
+/** Keys as in `interface.md`; those that were not asked for are absent. */
+export interface Ranking {
+  truth: string;
+  agreement: number;
+  reference: string;
+  verdict: { supported: boolean; text: string };
+  divergence: Record<string, number>;
+  agents: RankRow[];
+}
+
+export interface RankRow {
+  agent: string;
+  rank: number;
+  influence: number;
+  share?: number;
+  share_low?: number;
+  share_high?: number;
+  centrality: number;
+  informativeness: number;
+  origin: number;
+  rank_low?: number;
+  rank_high?: number;
+  top_k_probability?: number;
+  p_value?: number;
+  error_probability?: number;
+  contrarian?: string;
+  posts?: number;
+  silent_share?: number;
+  in_degree?: number;
+  pagerank?: number;
+}
+
+export interface Network {
+  /** x and y of each agent in turn, 0…1, the same from run to run. */
+  places: Packed;
+  /** Strongest first, self-weights left out. */
+  speakers: Packed;
+  listeners: Packed;
+  weights: Packed;
+  /** P-value per edge where the null was asked for. */
+  p_values?: Packed;
+  /** 1 where significant after Benjamini and Hochberg. */
+  significant?: Packed;
+  /** How many edges the model has; more than are here when `left_off` says so. */
+  edges: number;
+  /** Whether a follow graph was given (edges outside it are impossible). */
+  given: boolean;
+}
+
+/** One per agent, in the model's order; of the first `CARDS` by rank when there are very many. */
+export interface Card {
+  agent: number;
+  /** Why this rank, in words with the numbers. */
+  why: string[];
+  self_weight: number;
+  /** Who shaped it: agent, share of its expected log-belief, weight it gives directly. */
+  shaped_by: [number, number, number][];
+  /** Whom it shapes: agent, share. */
+  shapes: [number, number][];
+  /** Strongest paths into it: agents from the source on, strength. */
+  paths: [number[], number][];
+  /** Belief of the others in the truth with it and without it; null when it cannot be removed. */
+  without: { before: number; after: number; words: string; most: [number, number, number][] } | null;
+}
+
+export interface Opinions {
+  /** Start of each bin, as text. */
+  times: string[];
+  /** Bins merged into one point, 1 when none were. */
+  merged: number;
+  /** Belief in each hypothesis but the last, 0…1: agent by agent, within it hypothesis by hypothesis, within it bin by bin. */
+  beliefs: Packed;
+  /** Mean over those who spoke, hypothesis by hypothesis (all of them), bin by bin. */
+  mean: Packed;
+  /** Mean belief of each agent in the reference over all it said, for colour: exact to 4 digits, null when it never spoke. */
+  leaning: (number | null)[];
+  /** What changed and when: bin, "topology" | "state" | …, listeners (indices). */
+  changes: [number, string, number[]][];
+}
+
+export interface Heat {
+  /** Agents by rank, on both axes. */
+  order: number[];
+  /** Row = speaker, column = listener, row by row. */
+  learned: Packed;
+  /** The true weights on the same scale, when the truth is known. */
+  true?: Packed;
+}
+
+export interface Snapshot {
+  time: string;
+  /** By the model's order. */
+  share: number[];
+  centrality: number[];
+  informativeness: number[];
+  /** Weights of `network`'s edges at that time, in their order. */
+  weights: Packed;
+}
