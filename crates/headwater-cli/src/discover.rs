@@ -45,7 +45,7 @@ const FEWEST_BINS: u64 = 10;
 const PLACES: [&str; 5] = ["posts", "users", "model", "cache", "hub_url"];
 
 /// Options that name files, which may be named after users.
-const FILES: [&str; 7] = ["posts", "users", "graph", "rejects", "pseudonymise", "model", "cache"];
+const FILES: [&str; 8] = ["posts", "users", "graph", "rejects", "pseudonymise", "model", "cache", "common"];
 
 /// What a run writes, beside `run.json`.
 const BELIEFS: &str = "beliefs.parquet";
@@ -189,7 +189,8 @@ impl Discover {
 
     /// No file is both read and written.
     fn check_paths(&self) -> Result<(), Failure> {
-        let inputs = || self.posts.posts.iter().chain(&self.posts.users).chain(&self.graph).chain(&self.pseudonymise);
+        let files = [&self.posts.users, &self.graph, &self.pseudonymise, &self.fit.common];
+        let inputs = || self.posts.posts.iter().chain(files.into_iter().flatten());
         check(inputs(), &self.posts.rejects)?;
         for file in [BELIEFS, MODEL, RUN].iter().chain(&RANKING) {
             let Ok(output) = self.out.join(file).canonicalize() else { continue };
@@ -232,11 +233,21 @@ impl Discover {
         let depends = json!({
             "beliefs": stages.hash(BELIEFS),
             "graph": [hashes("graph"), vec![key.as_deref().unwrap_or_default()]],
-            "options": self.used.of::<FitOptions>(&[]),
+            "groups": hashes("groups"),
+            "common": self.fit.common.is_some(),
+            "options": self.used.of::<FitOptions>(&["common"]),
         });
         let learned: Choice = stages.stage("learn", &depends, &[MODEL], screen, |room| {
             let support = graph.as_ref().map(|graph| graph.speakers().to_vec());
-            let learned = fit(&panel, support, &self.fit, screen).map_err(self.about())?;
+            let rename = |name: &str| match pseudonyms.as_mut() {
+                Some(pseudonyms) => pseudonyms.of(name),
+                None => name.to_owned(),
+            };
+            let groups = self.fit.groups(panel.roster(), rename, screen).map_err(|failure| match key {
+                Some(_) => unsaid("the groups of --common"),
+                None => failure,
+            })?;
+            let learned = fit(&panel, support, groups, &self.fit, screen).map_err(self.about())?;
             learned.model.diagnostics.warnings.iter().for_each(|warning| screen.warn(warning));
             write_model(&room.join(MODEL), &learned.model)?;
             Ok(Choice { choice: learned.choice })
@@ -293,8 +304,13 @@ impl Discover {
         for path in expand(&self.posts.posts)? {
             inputs.push(Input::of("posts", &path)?);
         }
-        for (role, path) in [("graph", &self.graph), ("users", &self.posts.users)] {
-            inputs.extend(path.as_deref().map(|path| Input::of(role, path)).transpose()?);
+        let files = [
+            ("graph", self.graph.as_deref()),
+            ("users", self.posts.users.as_deref()),
+            ("groups", self.fit.groups_file()),
+        ];
+        for (role, path) in files {
+            inputs.extend(path.map(|path| Input::of(role, path)).transpose()?);
         }
         if let Some(folder) = self.posts.scorer.folder(screen)? {
             inputs.extend(Input::folder("scorer", &folder)?);

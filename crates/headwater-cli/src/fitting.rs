@@ -3,15 +3,20 @@
 //! In: a panel with silence, perhaps who may hear whom, and [`FitOptions`]. Out: [`Learned`].
 
 use crate::failure::Failure;
-use crate::screen::{Screen, number};
+use crate::screen::{Screen, count};
 use clap::{Args, ValueEnum};
 use headwater::learn::gsl::Constraint;
 use headwater::learn::state_space::{self, Learner, StateSpace};
 use headwater::model::{Skill, Weights};
-use headwater::{Error, Model, Panel};
+use headwater::{Error, Model, Panel, Roster};
+use headwater_files::read_groups;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const STATE_SPACE: &str = "State-space";
+
+/// What `--common` says when all are one group.
+const NETWORK: &str = "network";
 
 /// A fit that takes longer than this is announced with how long it may take and what would be quicker.
 const LONG: Duration = Duration::from_secs(60);
@@ -37,6 +42,9 @@ pub(crate) struct FitOptions {
     /// How strongly a weight is drawn to what others give the same speaker [default: 500]
     #[arg(help_heading = STATE_SPACE, long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) pull: Option<f64>,
+    /// Let the mood move beliefs beside the network, what the others said on the whole a step before: of the whole network, or of the groups in a file (CSV agent,group)
+    #[arg(help_heading = STATE_SPACE, long, value_name = "network|GROUPS")]
+    pub(crate) common: Option<PathBuf>,
     /// Rounds of the fit, at most [default: 200]
     #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
     pub(crate) rounds: Option<usize>,
@@ -101,7 +109,7 @@ impl FitOptions {
 
     /// Whether an option of the state-space fit alone is given.
     pub(crate) fn of_state_space(&self) -> bool {
-        self.weights.is_some() || self.pull.is_some() || self.rounds.is_some()
+        self.weights.is_some() || self.pull.is_some() || self.rounds.is_some() || self.common.is_some()
     }
 
     /// What can be said before anything is read.
@@ -119,6 +127,28 @@ impl FitOptions {
             ));
         }
         Ok(self.params(None).check()?)
+    }
+
+    /// The file of groups, where one is given.
+    pub(crate) fn groups_file(&self) -> Option<&Path> {
+        self.common.as_deref().filter(|given| *given != Path::new(NETWORK))
+    }
+
+    /// The group of each agent whose mood may move it; `rename` gives agents the names they have in the roster.
+    pub(crate) fn groups(
+        &self,
+        roster: &Roster,
+        rename: impl FnMut(&str) -> String,
+        screen: &Screen,
+    ) -> Result<Option<Vec<usize>>, Failure> {
+        let Some(path) = self.groups_file() else {
+            return Ok(self.common.as_ref().map(|_| vec![0; roster.agents().len()]));
+        };
+        let (groups, unnamed) = read_groups(path)?.renamed(rename).among(roster)?;
+        if unnamed > 0 {
+            screen.warn(&format!("{} names no group of {}: one of their own", path.display(), count(unnamed, "agent")));
+        }
+        Ok(Some(groups))
     }
 
     fn params(&self, support: Option<Vec<Vec<usize>>>) -> StateSpace {
@@ -139,11 +169,12 @@ impl FitOptions {
 pub(crate) fn fit(
     panel: &Panel,
     support: Option<Vec<Vec<usize>>>,
+    groups: Option<Vec<usize>>,
     options: &FitOptions,
     screen: &Screen,
 ) -> Result<Learned, Error> {
     let graph = support.is_some();
-    let params = options.params(support);
+    let params = StateSpace { common: groups, ..options.params(support) };
     let of = |weights: Weights| StateSpace { weights, ..params.clone() };
     let (params, skill, choice) = match options.weights {
         Some(WeightsName::Strengths) => (of(Weights::Strengths), None, None),
@@ -151,12 +182,10 @@ pub(crate) fn fit(
             (of(Weights::Edges), None, None)
         }
         _ => {
-            let (strengths, edges) = (of(Weights::Strengths), of(Weights::Edges));
-            let skills = [measured(panel, &strengths, screen)?, measured(panel, &edges, screen)?];
-            let (chosen, text) = chosen(&skills);
-            let params = if chosen == Weights::Strengths { strengths } else { edges };
-            let skill = skills[usize::from(chosen == Weights::Edges)];
-            (params, Some(skill), Some(text))
+            let alive = screen.alive("forecasting unseen steps by strengths and by edges");
+            let choice = state_space::choose(panel, &params)?;
+            drop(alive);
+            (of(choice.weights), Some(choice.skill), Some(choice.reason))
         }
     };
     let mut learner = Learner::new(panel, &params)?;
@@ -190,26 +219,4 @@ fn measured(panel: &Panel, params: &StateSpace, screen: &Screen) -> Result<Optio
     };
     drop(alive);
     skill
-}
-
-/// Strengths or edges, and why: the better forecast, or the fewer numbers when there is none.
-fn chosen(skills: &[Option<Skill>; 2]) -> (Weights, String) {
-    let [Some(strengths), Some(edges)] = skills else {
-        return (
-            Weights::Strengths,
-            "one strength per speaker: too few steps to compare with one weight per edge".into(),
-        );
-    };
-    let better = strengths.against_own_past >= edges.against_own_past;
-    let weights = if better { Weights::Strengths } else { Weights::Edges };
-    let percent = |skill: &Skill| format!("{} %", number(100.0 * skill.against_own_past));
-    let names = ["one strength per speaker", "one weight per edge"];
-    let text = format!(
-        "{}: on unseen steps its forecasts gain {} on each agent's own past, those of {} {}",
-        names[usize::from(!better)],
-        percent(if better { strengths } else { edges }),
-        names[usize::from(better)],
-        percent(if better { edges } else { strengths }),
-    );
-    (weights, text)
 }

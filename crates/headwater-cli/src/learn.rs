@@ -292,7 +292,9 @@ impl Learn {
             }
             MethodName::StateSpace => {
                 let support = self.support(&beliefs.panel)?;
-                let learned = fit(&beliefs.panel, support, &self.fit, screen).map_err(Failure::about(&self.beliefs))?;
+                let groups = self.fit.groups(beliefs.panel.roster(), str::to_owned, screen)?;
+                let learned =
+                    fit(&beliefs.panel, support, groups, &self.fit, screen).map_err(Failure::about(&self.beliefs))?;
                 let mut settings = Map::new();
                 if let Some(choice) = learned.choice {
                     settings.insert("choice".into(), choice.into());
@@ -322,13 +324,14 @@ impl Learn {
     /// No option is given to a method that has no use for it.
     fn check_method(&self, method: Option<MethodName>) -> Result<(), Failure> {
         use MethodName::{AsReleased, Gsl, StateSpace, Whitened};
-        let options: [(bool, &str, &[MethodName]); 23] = [
+        let options: [(bool, &str, &[MethodName]); 24] = [
             (self.graph.is_some(), "--graph", &[Whitened, StateSpace, Gsl]),
             (self.fit.constraint.is_some(), "--constraint", &[Whitened, StateSpace, Gsl]),
             (self.fit.ridge.is_some(), "--ridge", &[Whitened, StateSpace]),
             (self.fit.weights.is_some(), "--weights", &[StateSpace]),
             (self.fit.pull.is_some(), "--pull", &[StateSpace]),
             (self.fit.rounds.is_some(), "--rounds", &[StateSpace]),
+            (self.fit.common.is_some(), "--common", &[StateSpace]),
             (self.forget.is_some(), "--forget", &[Whitened]),
             (self.recent.is_some(), "--recent", &[Whitened]),
             (self.follow, "--follow", &[Whitened]),

@@ -553,9 +553,21 @@ fn silence_has_its_own_learner() {
     )
     .unwrap();
     assert_eq!(strong["smoothing"]["strengths"].as_array().unwrap().len(), 5);
+    // A mood beside the network: of all, or of groups.
+    place.write("groups.csv", "agent,group\n0,red\n1,red\n2,blue\n3,blue\n");
+    for (common, groups) in [("network", "[0,0,0,0,0]"), ("groups.csv", "[0,0,1,1,2]")] {
+        place.done(&format!("learn w/beliefs.csv --out c.json --rounds 15 --common {common}"));
+        let model: Value = serde_json::from_str(&place.read("c.json")).unwrap();
+        assert_eq!(model["diagnostics"]["smoothing"]["common"]["groups"].to_string(), groups);
+        assert!(model["diagnostics"]["skill"]["beyond_common"].is_number());
+    }
+    place.write("strangers.csv", "agent,group\nnobody,red\n");
+    let refused = place.refused("learn w/beliefs.csv --out x.json --common strangers.csv", 1);
+    assert!(refused.contains("strangers.csv: names none of the agents"), "{refused}");
     for (arguments, wanted) in [
         ("--weights strengths", "need a graph"),
         ("--method whitened --pull 3", "--pull belongs to --method state-space"),
+        ("--method whitened --common network", "--common belongs to --method state-space"),
         ("--method state-space --window 3", "--window belongs to --method gsl"),
         ("--pull -1", "pull is -1"),
         ("--rounds 0", "rounds is 0"),

@@ -306,7 +306,9 @@ fn pseudonyms_hide_every_name_everywhere() {
     let bad = "Zebedee,Zebedee,Quillan\nno time,Quillan,Tiberius,0.5,and more\nTiberius,Wendeline,hello,0.5\n";
     place.write("posts.csv", place.read("posts.csv") + bad);
     place.write("users.txt", USERS.join("\n") + "\nSomebodyelse\n");
-    let options = "--graph graph.csv --users users.txt --rejects r.csv";
+    let groups: Vec<String> = USERS.iter().map(|user| format!("{user},{}", user.len() % 2)).collect();
+    place.write("groups.csv", format!("agent,group\n{}\n", groups.join("\n")));
+    let options = "--graph graph.csv --users users.txt --rejects r.csv --common groups.csv";
     let arguments = |out: &str, more: &str| -> Vec<String> {
         let mut all: Vec<String> =
             discover(&format!("{options} --out {out} {more}")).split_whitespace().map(str::to_owned).collect();

@@ -7,6 +7,7 @@ mod beliefs;
 mod draft;
 mod edges;
 mod error;
+mod groups;
 mod model;
 mod npy;
 mod time;
@@ -15,5 +16,6 @@ pub use beliefs::{Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, rea
 pub use draft::{Draft, discard_drafts};
 pub use edges::{Edges, read_edges};
 pub use error::Error;
+pub use groups::{Groups, read_groups};
 pub use model::{MODEL_FORMAT, Truth, read_known, read_model, write_model, write_truth};
 pub use time::show_time;

@@ -48,7 +48,7 @@ impl Forecast {
 /// Whether the data support an answer, in a sentence for the first line of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether the model forecasts better than both rivals.
+    /// Whether the model forecasts better than its rivals.
     pub supported: bool,
     /// Why, with the numbers.
     pub text: String,
@@ -96,11 +96,18 @@ pub fn verdict(skill: Option<&Skill>) -> Verdict {
         compared(skill.against_own_past),
         compared(skill.against_persistence)
     );
-    let supported = skill.against_own_past > 0.0 && skill.against_persistence > 0.0;
+    // News that reaches all moves beliefs together though nobody listens: the rotations do not tell that apart.
+    let mood = skill.beyond_common.map_or(String::new(), |beyond| {
+        let why = if beyond > 0.0 { "" } else { ": the same news for all would explain as much" };
+        format!("; with both told what the others said on the whole a step before, {}{why}", compared(beyond))
+    });
+    let supported = skill.against_own_past > 0.0
+        && skill.against_persistence > 0.0
+        && skill.beyond_common.is_none_or(|beyond| beyond > 0.0);
     let text = if supported {
-        format!("The beliefs of these agents predict each other: {numbers}.")
+        format!("The beliefs of these agents predict each other: {numbers}{mood}.")
     } else {
-        format!("No evidence that these agents listen to each other: {numbers}.")
+        format!("No evidence that these agents listen to each other: {numbers}{mood}.")
     };
     Verdict { supported, text }
 }
@@ -140,6 +147,7 @@ pub fn skill(panel: &Panel, forecast: &Forecast) -> Option<Skill> {
     Some(Skill {
         against_persistence: 1.0 - forecast.error / forecast.persistence,
         against_own_past: 1.0 - forecast.error / own_past,
+        beyond_common: None,
         steps: forecast.steps,
     })
 }
@@ -592,7 +600,7 @@ mod tests {
         assert!(detected >= 5, "{detected} of 12 networks are told from their rotations by 30 forecasts");
     }
 
-    const SOME: Skill = Skill { against_persistence: 0.5, against_own_past: 0.1, steps: 30 };
+    const SOME: Skill = Skill { against_persistence: 0.5, against_own_past: 0.1, beyond_common: None, steps: 30 };
 
     #[test]
     fn what_is_certified_does_not_vary() {
@@ -611,10 +619,18 @@ mod tests {
 
     #[test]
     fn the_verdict_needs_both_rivals_beaten() {
-        let skill = |against_persistence, against_own_past| Skill { against_persistence, against_own_past, steps: 9 };
+        let skill = |against_persistence, against_own_past| Skill {
+            against_persistence,
+            against_own_past,
+            beyond_common: None,
+            steps: 9,
+        };
         assert!(verdict(Some(&skill(0.1, 0.2))).supported);
         assert!(!verdict(Some(&skill(0.1, -0.2))).supported);
         assert!(verdict(Some(&skill(-0.1, 0.2))).text.contains("10.0 % worse than \"nobody"));
         assert!(!verdict(None).supported);
+        let news = verdict(Some(&Skill { beyond_common: Some(-0.01), ..skill(0.1, 0.2) }));
+        assert!(!news.supported && news.text.contains("1.0 % worse: the same news for all"), "{}", news.text);
+        assert!(verdict(Some(&Skill { beyond_common: Some(0.01), ..skill(0.1, 0.2) })).supported);
     }
 }

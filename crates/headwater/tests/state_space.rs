@@ -7,6 +7,9 @@ use headwater::panel::Times;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Error, Panel, Roster, influence};
 use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
 
 fn world(seed: u64) -> NoisyWorld {
     NoisyWorld { agents: 6, edge_probability: 0.3, steps: 300, seed, ..NoisyWorld::default() }
@@ -178,6 +181,63 @@ fn trust_in_what_is_silent() {
     assert!(intervals.share[0].0 < intervals.share[0].1);
 }
 
+/// Independent numbers with mean zero and variance one.
+fn normals(seed: u64) -> impl FnMut() -> f64 {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    move || rng.sample::<f64, _>(StandardNormal)
+}
+
+/// Nobody listens, but all hear the same news: a network seems to forecast better than each agent's own past, and no
+/// better once both are told the mood. In eight worlds with more or less news it was −2 to 12 %, and −8 to 1.4 %.
+#[test]
+fn news_for_all_is_no_listening() {
+    let mut normal = normals(2);
+    let (mut news, mut own) = (0.0, [0.0; 12]);
+    let (mut cells, mut posts) = (Vec::new(), Vec::new());
+    for _ in 0..600 {
+        news = 0.9 * news + 0.3 * normal();
+        for own in &mut own {
+            *own = 0.5 * *own + 0.3 * normal();
+            posts.push(u32::from(normal() > -0.7));
+            cells.push(if posts.last() == Some(&1) { *own + news + normal() } else { 0.0 });
+        }
+    }
+    let times = Times::Steps((0..600).collect());
+    let panel = Panel::new(Roster::numbered(12, 2).unwrap(), times, cells, Some(posts)).unwrap();
+    let skill = state_space::skill(&panel, &StateSpace { rounds: 60, ..StateSpace::default() }).unwrap().unwrap();
+    assert!(skill.against_own_past > 0.03, "{skill:?}");
+    assert!(skill.beyond_common.unwrap() < 0.3 * skill.against_own_past, "{skill:?}");
+}
+
+/// Beliefs that follow the mean of the others' yesterday by 0.4, as a mood, in two groups that ignore each other.
+#[test]
+fn how_far_a_mood_is_followed() {
+    let mut normal = normals(4);
+    let mut now = [0.0; 10];
+    let cells: Vec<f64> = (0..2000)
+        .flat_map(|_| {
+            let before = now;
+            for (agent, now) in now.iter_mut().enumerate() {
+                let group = 5 * (agent / 5)..5 * (agent / 5) + 5;
+                let others: f64 = group.filter(|&other| other != agent).map(|other| before[other]).sum::<f64>() / 4.0;
+                *now = 0.3 * before[agent] + [0.4, -0.4][agent / 5] * others + normal();
+            }
+            now
+        })
+        .collect();
+    let panel = Panel::complete(Roster::numbered(10, 2).unwrap(), cells).unwrap();
+    let groups: Vec<usize> = (0..10).map(|agent| agent / 5).collect();
+    // Each hears only itself, so that the mood is all that comes from others.
+    let alone = Some((0..10).map(|agent| vec![agent]).collect());
+    let params =
+        StateSpace { common: Some(groups.clone()), support: alone, adaptation: Some(0.7), ..StateSpace::default() };
+    let common = state_space(&panel, &params).unwrap().diagnostics.smoothing.unwrap().common.unwrap();
+    assert_eq!(common.groups, groups);
+    // The standard error is 0.01; noise of posts, estimated as well, may take a little away.
+    assert!((common.loading[0][0] - 0.4).abs() < 0.05, "{common:?}");
+    assert!((common.loading[1][0] + 0.4).abs() < 0.05, "{common:?}");
+}
+
 #[test]
 fn what_cannot_be_learned_is_said() {
     let (panel, _) = noisy(&world(1)).unwrap();
@@ -193,6 +253,8 @@ fn what_cannot_be_learned_is_said() {
         StateSpace { adaptation: Some(1.5), ..StateSpace::default() },
         StateSpace { pull: -1.0, ..StateSpace::default() },
         StateSpace { rounds: 0, ..StateSpace::default() },
+        StateSpace { common: Some(vec![0; 5]), ..StateSpace::default() },
+        StateSpace { common: Some(vec![6; 6]), ..StateSpace::default() },
         StateSpace { tolerance: f64::NAN, ..StateSpace::default() },
     ] {
         assert!(matches!(state_space(&panel, &bad), Err(Error::Parameter { .. })));
@@ -218,16 +280,17 @@ fn an_agent_that_never_moves_is_no_source() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Leaps or not, edges or strengths, free or not: no round is less likely than the one before.
+    /// Leaps or not, edges or strengths, with a mood or not: no round is less likely than the one before.
     #[test]
-    fn every_round_is_likelier(seed in 0u64..1000, kind in 0usize..3) {
+    fn every_round_is_likelier(seed in 0u64..1000, kind in 0usize..4) {
         let (panel, truth) = noisy(&NoisyWorld { steps: 120, ..world(seed) }).unwrap();
         let speakers = |listener: usize| truth.combination.listener(listener).map(|(speaker, _)| speaker).collect();
         let support = Some((0..6).map(speakers).collect());
         let params = match kind {
             0 => StateSpace::default(),
             1 => StateSpace { weights: Weights::Strengths, support, ..StateSpace::default() },
-            _ => StateSpace { support, adaptation: Some(0.2), ..StateSpace::default() },
+            2 => StateSpace { support, adaptation: Some(0.2), ..StateSpace::default() },
+            _ => StateSpace { common: Some(vec![0, 0, 0, 1, 1, 1]), ..StateSpace::default() },
         };
         let mut learner = Learner::new(&panel, &StateSpace { tolerance: 0.0, ..params }).unwrap();
         let mut last = f64::NEG_INFINITY;

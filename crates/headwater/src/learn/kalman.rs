@@ -4,15 +4,17 @@
 //! log-likelihood ([`Filtered`]), and then the expected lagged moments, stretch by stretch ([`Smoothed`]).
 //!
 //! The state is a frame: D = N·H numbers, ratio by ratio. Legend: x_t = Bᵀx_{t−1} + d + η, η ~ N(0, Q), Q one H × H block
-//! per agent; an agent with c posts shows z = x + v, v ~ N(0, Ω/c).
+//! per agent; an agent with c posts shows z = x + v, v ~ N(0, Ω/c). Where a mood m_t is given, it adds β m_t to x_t.
 
 use super::moments::Moments;
+use super::mood::Mood;
 use crate::{Error, Panel};
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Llt;
 use faer::prelude::Solve;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Columns of a product per task; fixed, so that the thread count changes no bit.
 const COLUMNS_PER_TASK: usize = 64;
@@ -37,6 +39,26 @@ pub(crate) struct Dynamics {
     pub(crate) start: Vec<f64>,
     /// Variances of the first frame.
     pub(crate) spread: Vec<f64>,
+    /// What else moves them, where that is allowed.
+    pub(crate) sway: Option<Sway>,
+}
+
+/// The mood, and how far beliefs follow it.
+#[derive(Debug, Clone)]
+pub(crate) struct Sway {
+    pub(crate) mood: Arc<Mood>,
+    /// One number per group and ratio: group by group.
+    pub(crate) loading: Vec<f64>,
+}
+
+impl Sway {
+    /// Adds `times` what the mood adds to a frame.
+    fn add(&self, step: usize, agents: usize, times: f64, frame: &mut [f64]) {
+        let ratios = frame.len() / agents;
+        for (cell, (out, mood)) in frame.iter_mut().zip(self.mood.at(step)).enumerate() {
+            *out += times * self.loading[self.mood.groups[cell % agents] * ratios + cell / agents] * mood;
+        }
+    }
 }
 
 /// What was known of each frame from those before it, and with it.
@@ -124,10 +146,15 @@ impl Dynamics {
         out
     }
 
-    /// Bᵀx + d.
-    fn next_mean(&self, known: &[f64]) -> Vec<f64> {
+    /// Bᵀx + d, and what the mood adds to a step.
+    fn next_mean(&self, known: &[f64], step: usize) -> Vec<f64> {
         let heard = self.heard(MatRef::from_column_major_slice(known, known.len(), 1));
-        heard.col_as_slice(0).iter().zip(&self.drift).map(|(heard, drift)| heard + drift).collect()
+        let mut mean: Vec<f64> =
+            heard.col_as_slice(0).iter().zip(&self.drift).map(|(heard, drift)| heard + drift).collect();
+        if let Some(sway) = &self.sway {
+            sway.add(step, self.agents, 1.0, &mut mean);
+        }
+        mean
     }
 
     /// Adds Q to the covariance of a frame.
@@ -157,7 +184,7 @@ impl Dynamics {
         let mut covariance = Mat::from_fn(size, size, |row, column| if row == column { self.spread[row] } else { 0.0 });
         for step in 0..steps {
             if step > 0 {
-                mean = self.next_mean(&mean);
+                mean = self.next_mean(&mean, step);
                 let half = self.heard(covariance.as_ref());
                 let mut next = self.heard(half.transpose());
                 self.stir(&mut next);
@@ -263,12 +290,18 @@ impl Dynamics {
             blur.past += &spread;
             self.residuals(panel, step, &frames, &spread, &mut noise);
         }
+        // The network explains what the mood does not.
+        let mut after = frames[size..].to_vec();
+        if let Some(sway) = &self.sway {
+            after.chunks_mut(size).zip(1..).for_each(|(frame, step)| sway.add(step, agents, -1.0, frame));
+        }
         let stretches = blurs
             .iter()
             .zip(borders.windows(2))
             .map(|(blur, border)| {
                 let mut moments = Moments::empty(agents, ratios);
-                moments.push_frames(&frames[(border[0] - 1) * size..border[1] * size]);
+                let transitions = (border[0] - 1) * size..(border[1] - 1) * size;
+                moments.push_pairs(&frames[transitions.clone()], &after[transitions]);
                 moments.blur(&blur.past, &blur.lagged, &blur.present);
                 moments
             })

@@ -7,6 +7,7 @@ mod guard;
 pub(crate) mod hearing;
 mod kalman;
 pub mod moments;
+mod mood;
 mod quasi_newton;
 pub mod released;
 pub mod ring;

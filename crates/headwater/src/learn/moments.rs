@@ -150,23 +150,25 @@ impl Moments {
     /// Adds a run of frames in column order, one transition fewer than frames.
     pub fn push_frames(&mut self, frames: &[f64]) {
         let size = self.size();
-        let count = (frames.len() / size).saturating_sub(1);
-        for start in (0..count).step_by(FRAMES_PER_BLOCK) {
-            let end = (start + FRAMES_PER_BLOCK).min(count);
-            self.push_block(&frames[start * size..(end + 1) * size]);
+        if frames.len() > size {
+            self.push_pairs(&frames[..frames.len() - size], &frames[size..]);
         }
+    }
+
+    /// Adds transitions, each from a frame of the first list to one of the second.
+    pub(crate) fn push_pairs(&mut self, before: &[f64], after: &[f64]) {
+        let block = FRAMES_PER_BLOCK * self.size();
+        before.chunks(block).zip(after.chunks(block)).for_each(|(before, after)| self.push_block(before, after));
         self.mirror();
     }
 
-    /// Adds a run of B+1 frames, B transitions.
-    fn push_block(&mut self, frames: &[f64]) {
+    fn push_block(&mut self, before: &[f64], after: &[f64]) {
         let size = self.size();
-        let count = frames.len() / size - 1;
+        let count = before.len() / size;
         if self.origin.is_empty() {
-            self.origin = frames[..size].to_vec();
+            self.origin = before[..size].to_vec();
         }
-        let ((x, mean_x), (y, mean_y)) =
-            rayon::join(|| centred(&frames[..count * size], &self.origin), || centred(&frames[size..], &self.origin));
+        let ((x, mean_x), (y, mean_y)) = rayon::join(|| centred(before, &self.origin), || centred(after, &self.origin));
         let (x_mat, y_mat) =
             (MatRef::from_column_major_slice(&x, size, count), MatRef::from_column_major_slice(&y, size, count));
         let chunk = COLUMNS_PER_TASK * size;

@@ -5,8 +5,10 @@
 //! expectation-maximisation; the noise of a post is common to all, as in the network's model, so that the rival averages
 //! noise away as well as the network does, and whatever the network does better comes from the others.
 //!
-//! Legend: x_t = φx_{t−1} + d + η, η ~ N(0, q); with c posts z = x + v, v ~ N(0, σ²/c).
+//! Legend: x_t = φx_{t−1} + d + βm_t + η, η ~ N(0, q), m the mood where one is given; with c posts z = x + v,
+//! v ~ N(0, σ²/c).
 
+use super::mood::Mood;
 use super::state_space::Glance;
 use crate::Panel;
 
@@ -41,16 +43,18 @@ type Said = Option<(f64, f64)>;
 struct Sums {
     residuals: f64,
     count: f64,
+    /// Per group: what the mood explains, and how much of it there is.
+    mood: Vec<(f64, f64)>,
 }
 
 impl Series {
     /// Forecasts of every step from the steps before, with their variances, and what is known with the step itself.
-    fn filter(&self, said: &[Said], noise: f64) -> Vec<[f64; 4]> {
+    fn filter(&self, said: &[Said], push: &[f64], noise: f64) -> Vec<[f64; 4]> {
         let (mut mean, mut variance) = (self.start, self.spread);
         let mut out = Vec::with_capacity(said.len());
         for (step, said) in said.iter().enumerate() {
             if step > 0 {
-                mean = self.slope * mean + self.drift;
+                mean = self.slope * mean + self.drift + push[step];
                 variance = self.slope * self.slope * variance + self.news;
             }
             let (forecast, before) = (mean, variance);
@@ -65,8 +69,10 @@ impl Series {
     }
 
     /// One round: smooths, and takes the parameters that make the result likeliest.
-    fn round(&mut self, said: &[Said], noise: f64, sums: &mut Sums) {
-        let filtered = self.filter(said, noise);
+    ///
+    /// `push`: what the mood adds to each step. Returns the smoothed beliefs.
+    fn round(&mut self, said: &[Said], push: &[f64], noise: f64, sums: &mut Sums) -> Vec<f64> {
+        let filtered = self.filter(said, push, noise);
         let last = filtered.len() - 1;
         let (mut mean, mut variance) = (filtered[last][2], filtered[last][3]);
         let (mut x, mut y, mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -77,6 +83,7 @@ impl Series {
             }
         };
         residual(last, mean, variance);
+        let mut believed = vec![mean; said.len()];
         for step in (0..last).rev() {
             let [_, _, known, spread] = filtered[step];
             let [forecast, ahead, ..] = filtered[step + 1];
@@ -85,11 +92,13 @@ impl Series {
             mean = known + back * (next - forecast);
             variance = spread + back * back * (next_variance - ahead);
             let lagged = back * next_variance;
+            believed[step] = mean;
+            let left = next - push[step + 1];
             x += mean;
-            y += next;
+            y += left;
             xx += mean * mean + variance;
-            xy += mean * next + lagged;
-            yy += next * next + next_variance;
+            xy += mean * left + lagged;
+            yy += left * left + next_variance;
             residual(step, mean, variance);
         }
         let count = last as f64;
@@ -102,11 +111,12 @@ impl Series {
         let left = (yy - 2.0 * self.slope * xy + self.slope * self.slope * xx) / count;
         self.news = left.max(SMALLEST_VARIANCE * self.spread);
         self.start = mean;
+        believed
     }
 }
 
-/// T × D forecasts of all steps by series fitted to the first ones.
-pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance) -> Vec<f64> {
+/// T × D forecasts of all steps by series fitted to the first ones, perhaps told the mood, which all of a group follow alike.
+pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, mood: Option<&Mood>) -> Vec<f64> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let size = agents * ratios;
     let mut out = vec![0.0; steps * size];
@@ -134,15 +144,28 @@ pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance) -> Vec<f64>
             })
             .collect();
         let mut noise = glance.noise(ratio);
+        let met = |step: usize, agent: usize| mood.map_or(0.0, |mood| mood.at(step)[ratio * agents + agent]);
+        let group = |agent: usize| mood.map_or(0, |mood| mood.groups[agent]);
+        let mut loading = vec![0.0; mood.map_or(1, |mood| mood.count)];
         for _ in 0..ROUNDS {
-            let mut sums = Sums::default();
-            for (series, said) in series.iter_mut().zip(&said) {
-                series.round(&said[..seen], noise, &mut sums);
+            let mut sums = Sums { mood: vec![(0.0, 0.0); loading.len()], ..Sums::default() };
+            for (agent, (series, said)) in series.iter_mut().zip(&said).enumerate() {
+                let push: Vec<f64> = (0..seen).map(|step| loading[group(agent)] * met(step, agent)).collect();
+                let believed = series.round(&said[..seen], &push, noise, &mut sums);
+                let (explained, size) = &mut sums.mood[group(agent)];
+                for step in 1..seen {
+                    let left = believed[step] - series.slope * believed[step - 1] - series.drift;
+                    *explained += met(step, agent) * left / series.news;
+                    *size += met(step, agent).powi(2) / series.news;
+                }
             }
             noise = (sums.residuals / sums.count.max(1.0)).max(SMALLEST_VARIANCE * glance.noise(ratio));
+            let found = sums.mood.iter().map(|(explained, size)| if *size > 0.0 { explained / size } else { 0.0 });
+            loading = found.collect();
         }
         for (agent, (series, said)) in series.iter().zip(&said).enumerate() {
-            for (step, known) in series.filter(said, noise).into_iter().enumerate() {
+            let push: Vec<f64> = (0..steps).map(|step| loading[group(agent)] * met(step, agent)).collect();
+            for (step, known) in series.filter(said, &push, noise).into_iter().enumerate() {
                 out[step * size + ratio * agents + agent] = known[0];
             }
         }

@@ -12,17 +12,19 @@
 use super::fit;
 use super::gsl::Constraint;
 use super::hearing::{Crowd, Hearing};
-use super::kalman::{Dynamics, Smoothed};
+use super::kalman::{Dynamics, Smoothed, Sway};
 use super::moments::Moments;
+use super::mood::Mood;
 use super::simplex;
 use super::solo;
 use super::strengths::{self, Strengths};
 use super::whitened::{self, Estimate, Whitened};
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Innovation, Method, Skill, Smoothing, Track, Weights};
+use crate::model::{self, Column, Common, Diagnostics, Innovation, Method, Skill, Smoothing, Track, Weights};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Parameters of [`state_space`].
 ///
@@ -36,6 +38,7 @@ use serde::{Deserialize, Serialize};
 /// | `rounds` | 200 | of expectation-maximisation, at most | ≥ 1 |
 /// | `tolerance` | 2e-6 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
+/// | `common` | none | the group of each agent whose mood, what its others said a step before, may move it as well | N numbers below N |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
 pub struct StateSpace {
@@ -47,6 +50,7 @@ pub struct StateSpace {
     pub rounds: usize,
     pub tolerance: f64,
     pub support: Option<Vec<Vec<usize>>>,
+    pub common: Option<Vec<usize>>,
 }
 
 impl Default for StateSpace {
@@ -60,6 +64,7 @@ impl Default for StateSpace {
             rounds: 200,
             tolerance: 2e-6,
             support: None,
+            common: None,
         }
     }
 }
@@ -330,6 +335,10 @@ impl<'a> Learner<'a> {
                 adaptation_given: self.params.adaptation.is_some(),
                 strengths: self.state.strengths.as_ref().map(Strengths::relative),
                 self_weight: self.state.strengths.as_ref().map(Strengths::self_weight),
+                common: dynamics.sway.as_ref().map(|sway| Common {
+                    groups: sway.mood.groups.clone(),
+                    loading: sway.loading.chunks(ratios).map(<[f64]>::to_vec).collect(),
+                }),
             }),
             warnings,
             ..Diagnostics::default()
@@ -349,14 +358,72 @@ pub(crate) struct HeldOut {
     pub(crate) skill: Option<Skill>,
     /// The network that forecast, learned from the rest.
     pub(crate) combination: Combination,
+    /// Its squared error.
+    error: f64,
 }
 
 /// Forecasts the last fifth of a panel, one step ahead, by a fit that has seen only the rest: against what was last said,
-/// and against each agent's own past with noise and silence treated alike.
+/// and against each agent's own past with noise and silence treated alike; and against that own past once more with both
+/// told the mood.
 ///
 /// `None` when nothing is said there, or nothing changes.
 pub fn skill(panel: &Panel, params: &StateSpace) -> Result<Option<Skill>, Error> {
-    Ok(held_out(panel, params)?.skill)
+    beyond_common(panel, params, held_out(panel, params)?)
+}
+
+/// Adds what the network forecasts better than each agent's own past when both are told the mood: of the groups given, or
+/// of all.
+fn beyond_common(panel: &Panel, params: &StateSpace, found: HeldOut) -> Result<Option<Skill>, Error> {
+    let Some(skill) = found.skill else { return Ok(None) };
+    let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
+    let mood = Mood::of(panel, split(panel), &groups);
+    let rival = alone(panel, Some(&mood));
+    let network = match &params.common {
+        Some(_) => found.error,
+        None => held_out(panel, &StateSpace { common: Some(groups), ..params.clone() })?.error,
+    };
+    Ok(Some(Skill { beyond_common: (rival > 0.0).then(|| 1.0 - network / rival), ..skill }))
+}
+
+/// Which kind of weights a panel with a graph supports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The kind chosen.
+    pub weights: Weights,
+    /// Its skill on unseen steps; none where there are too few to hold some out.
+    pub skill: Option<Skill>,
+    /// Why, with the numbers.
+    pub reason: String,
+}
+
+/// Strengths or edges: whichever forecasts unseen steps better, or the fewer numbers when nothing tells.
+pub fn choose(panel: &Panel, params: &StateSpace) -> Result<Choice, Error> {
+    let of = |weights: Weights| StateSpace { weights, ..params.clone() };
+    let unknown = || {
+        let reason = "one strength per speaker: too few steps to compare with one weight per edge".into();
+        Ok(Choice { weights: Weights::Strengths, skill: None, reason })
+    };
+    let strengths = match held_out(panel, &of(Weights::Strengths)) {
+        Err(Error::NotReady { .. }) => return unknown(),
+        other => other?,
+    };
+    let edges = held_out(panel, &of(Weights::Edges))?;
+    let (Some(strong), Some(free)) = (strengths.skill, edges.skill) else { return unknown() };
+    let gain = |skill: &Skill| 100.0 * skill.against_own_past;
+    let told = |chosen: &str, skill: &Skill, other: &str, rival: &Skill| {
+        format!(
+            "{chosen}: on unseen steps its forecasts gain {:.3} % on each agent's own past, those of {other} {:.3} %",
+            gain(skill),
+            gain(rival)
+        )
+    };
+    let names = ["one strength per speaker", "one weight per edge"];
+    let (weights, found, reason) = if strong.against_own_past >= free.against_own_past {
+        (Weights::Strengths, strengths, told(names[0], &strong, names[1], &free))
+    } else {
+        (Weights::Edges, edges, told(names[1], &free, names[0], &strong))
+    };
+    Ok(Choice { weights, skill: beyond_common(panel, &of(weights), found)?, reason })
 }
 
 /// Borders of so many stretches of transitions, as even as can be.
@@ -373,17 +440,27 @@ pub(crate) fn held_out(panel: &Panel, params: &StateSpace) -> Result<HeldOut, Er
     let seen = split(panel);
     let mut learner = Learner::of(panel, seen, params)?;
     learner.run()?;
-    let alone = solo::forecasts(panel, seen, &Glance::of(panel, seen));
-    let error = |forecasts: &[f64]| squared_error(panel, seen, |step, cell| forecasts[step * panel.width() + cell]);
-    let (network, own_past) = (error(&learner.forecasts()?), error(&alone));
+    let error = forecast_error(panel, &learner.forecasts()?);
+    let own_past = alone(panel, None);
     let (carried, _) = panel.clone().carry_forward();
     let persistence = squared_error(panel, seen, |step, cell| carried.cells()[(step - 1) * panel.width() + cell]);
     let skill = (own_past > 0.0 && persistence > 0.0).then(|| Skill {
-        against_persistence: 1.0 - network / persistence,
-        against_own_past: 1.0 - network / own_past,
+        against_persistence: 1.0 - error / persistence,
+        against_own_past: 1.0 - error / own_past,
+        beyond_common: None,
         steps: panel.steps() - seen,
     });
-    Ok(HeldOut { skill, combination: learner.combination()? })
+    Ok(HeldOut { skill, combination: learner.combination()?, error })
+}
+
+/// Squared error of each agent's own past, perhaps with the mood, on what is held out.
+fn alone(panel: &Panel, mood: Option<&Mood>) -> f64 {
+    let seen = split(panel);
+    forecast_error(panel, &solo::forecasts(panel, seen, &Glance::of(panel, seen), mood))
+}
+
+fn forecast_error(panel: &Panel, forecasts: &[f64]) -> f64 {
+    squared_error(panel, split(panel), |step, cell| forecasts[step * panel.width() + cell])
 }
 
 /// Summed squared errors of forecasts of what is said from a step on.
@@ -415,7 +492,13 @@ impl StateSpace {
         let Some(smoothing) = &model.diagnostics.smoothing else { return usual };
         let weights = if usual.support.is_some() { smoothing.weights } else { Weights::Edges };
         let pull = if smoothing.pull >= 0.0 { smoothing.pull } else { usual.pull };
-        StateSpace { weights, pull, adaptation: smoothing.adaptation_given.then_some(model.adaptation), ..usual }
+        StateSpace {
+            weights,
+            pull,
+            adaptation: smoothing.adaptation_given.then_some(model.adaptation),
+            common: smoothing.common.as_ref().map(|common| common.groups.clone()),
+            ..usual
+        }
     }
 
     /// Whether every parameter is in its range.
@@ -440,6 +523,10 @@ const FEWEST_STEPS: usize = 10;
 fn check(panel: &Panel, steps: usize, params: &StateSpace) -> Result<(), Error> {
     params.check()?;
     whitened::check_support(panel.agents(), params.support.as_deref())?;
+    if let Some(groups) = &params.common {
+        let sound = groups.len() == panel.agents() && groups.iter().all(|group| *group < panel.agents());
+        require(sound, "common", format!("{} groups", groups.len()), "one number below N for each of the N agents")?;
+    }
     if steps < FEWEST_STEPS {
         return Err(Error::NotReady { seen: steps, needed: FEWEST_STEPS });
     }
@@ -466,11 +553,11 @@ impl State {
 
     /// All parameters as numbers that may be extrapolated: logarithms of what is positive.
     fn numbers(&self, params: &StateSpace) -> Vec<f64> {
-        let Dynamics { drift, innovation, noise, start, ratios, .. } = &self.dynamics;
+        let Dynamics { drift, innovation, noise, start, sway, ratios, .. } = &self.dynamics;
         let logarithm = |block: &Mat<f64>| fit::powered(block, |value, _| value.ln());
         let cells = |block: Mat<f64>| (0..ratios * ratios).map(move |cell| block[(cell / ratios, cell % ratios)]);
         let mut numbers = vec![self.sum.ln()];
-        numbers.extend(drift.iter().chain(start));
+        numbers.extend(drift.iter().chain(start).chain(sway.iter().flat_map(|sway| &sway.loading)));
         numbers.extend(innovation.iter().chain([noise]).flat_map(|block| cells(logarithm(block))));
         match (&self.strengths, params.constraint) {
             (Some(strengths), _) => numbers.extend(strengths.numbers()),
@@ -489,13 +576,18 @@ impl State {
             return false;
         }
         let (size, blocks) = (agents * ratios, (agents + 1) * ratios * ratios);
+        let loadings = self.dynamics.sway.as_ref().map_or(0, |sway| sway.loading.len());
         let (head, rest) = numbers.split_at(1 + 2 * size);
+        let (loading, rest) = rest.split_at(loadings);
         let (news, weights) = rest.split_at(blocks);
         if params.adaptation.is_none() {
             self.sum = head[0].exp().clamp(1.0 - fit::ADAPTATION.end(), 1.0 - fit::ADAPTATION.start());
         }
         self.dynamics.drift.copy_from_slice(&head[1..=size]);
         self.dynamics.start.copy_from_slice(&head[1 + size..]);
+        if let Some(sway) = &mut self.dynamics.sway {
+            sway.loading.copy_from_slice(loading);
+        }
         let block = |index: usize| {
             let cell = |h: usize, g: usize| news[(index * ratios + h) * ratios + g];
             fit::powered(&Mat::from_fn(ratios, ratios, cell), |value, _| value.exp())
@@ -539,6 +631,10 @@ impl State {
         let news = |agent: usize| {
             Mat::from_fn(ratios, ratios, |h, g| if h == g { FIRST_NEWS * spread[h * agents + agent] } else { 0.0 })
         };
+        let sway = params.common.as_ref().map(|groups| {
+            let mood = Mood::of(panel, steps, groups);
+            Sway { loading: vec![0.0; mood.count * ratios], mood: Arc::new(mood) }
+        });
         let dynamics = Dynamics {
             agents,
             ratios,
@@ -548,6 +644,7 @@ impl State {
             noise: glance.noise,
             start: glance.means,
             spread,
+            sway,
         };
         let strengths = match (params.weights, &params.support) {
             (Weights::Strengths, Some(_)) => Some(Strengths::equal(agents, FIRST_SELF_WEIGHT)),
@@ -604,6 +701,12 @@ impl State {
             if square && (0..ratios).all(|h| noise(h, h) > 0.0) {
                 self.dynamics.noise = Mat::from_fn(ratios, ratios, noise);
             }
+            if let (Some(sway), Some(common)) = (&mut self.dynamics.sway, &smoothing.common) {
+                let known: Vec<f64> = common.loading.iter().flatten().copied().collect();
+                if known.len() == sway.loading.len() {
+                    sway.loading = known;
+                }
+            }
             let known = smoothing.strengths.as_deref().zip(smoothing.self_weight);
             let sound = |(strengths, own): &(&[f64], f64)| {
                 strengths.len() == agents && strengths.iter().all(|g| *g > 0.0) && *own > 0.0 && *own < 1.0
@@ -644,6 +747,7 @@ impl State {
         let moments = &smoothed.stretches[0];
         let hearing = Hearing::by(moments, crowd, params.support.as_deref(), (0..agents).collect());
         self.listen(&hearing, params, crowd);
+        self.follow(&smoothed.frames, crowd);
         let (sum, count) = &smoothed.noise;
         let largest = (0..ratios).map(|h| sum[(h, h)] / *count as f64).fold(0.0, f64::max);
         let noise = Mat::from_fn(ratios, ratios, |h, g| sum[(h, g)] / *count as f64);
@@ -674,6 +778,42 @@ impl State {
             self.floored(&left, hearing.listeners[position])
         });
         hearing.listeners.iter().zip(blocks).for_each(|(&agent, block)| self.dynamics.innovation[agent] = block);
+    }
+
+    /// How far each group follows its mood, where there is one: what the network leaves, regressed on it.
+    fn follow(&mut self, frames: &[f64], crowd: &Crowd) {
+        let Dynamics { agents, ratios, drift, innovation, .. } = &self.dynamics;
+        let (agents, ratios, size) = (*agents, *ratios, agents * ratios);
+        let Some(sway) = &self.dynamics.sway else { return };
+        let steps = frames.len() / size;
+        let before = faer::MatRef::from_column_major_slice(&frames[..(steps - 1) * size], size, steps - 1);
+        let heard = self.dynamics.heard(before);
+        let mut gram = vec![Mat::<f64>::zeros(ratios, ratios); sway.mood.count];
+        let mut linear = vec![vec![0.0; ratios]; sway.mood.count];
+        for agent in (0..agents).filter(|&agent| !crowd.constant[agent]) {
+            let group = sway.mood.groups[agent];
+            let inverse = inverted(&innovation[agent]);
+            for step in 1..steps {
+                let mood = |ratio: usize| sway.mood.at(step)[ratio * agents + agent];
+                let left = |ratio: usize| {
+                    let cell = ratio * agents + agent;
+                    frames[step * size + cell] - heard[(cell, step - 1)] - drift[cell]
+                };
+                for h in 0..ratios {
+                    for g in 0..ratios {
+                        gram[group][(h, g)] += inverse[(h, g)] * mood(h) * mood(g);
+                        linear[group][h] += inverse[(h, g)] * mood(h) * left(g);
+                    }
+                }
+            }
+        }
+        // Where the mood never moves it moves nobody.
+        let solved = gram.iter().zip(&linear).flat_map(|(gram, linear)| match simplex::factor(gram) {
+            Some(llt) => simplex::solve(&llt, linear),
+            None => vec![0.0; ratios],
+        });
+        let loading = solved.collect();
+        self.dynamics.sway = Some(Sway { mood: sway.mood.clone(), loading });
     }
 
     /// A covariance with no direction quieter than rounding.
@@ -823,7 +963,10 @@ impl Resampling {
             numbers.iter().map(|&number| self.borders[number] - 1..self.borders[number + 1] - 1).collect();
         let panel = panel.joined(&stretches)?;
         let mut learner = Learner::new(&panel, &StateSpace { rounds: REFIT_ROUNDS, ..self.params.clone() })?;
-        learner.state = self.state.clone();
+        let fresh = std::mem::replace(&mut learner.state, self.state.clone()).dynamics.sway;
+        if let (Some(sway), Some(fresh)) = (&mut learner.state.dynamics.sway, fresh) {
+            sway.mood = fresh.mood;
+        }
         learner.crowd = self.crowd.clone();
         learner.run()?;
         learner.state.estimate(&self.params, &self.crowd)

@@ -1,0 +1,80 @@
+//! The mood: what the others said on the whole, one step before.
+//!
+//! In: a panel and the group each agent belongs to. Out: one number per step and series that a learner may use beside the
+//! network. When everybody hears the same news, beliefs move together though nobody listens to anybody; a network that
+//! still forecasts better than each agent's own past once both are told the mood has found more than the news.
+
+use crate::Panel;
+
+/// What the others of each agent's group said a step before, as deviations from what each of them usually says.
+#[derive(Debug)]
+pub(crate) struct Mood {
+    /// T × D.
+    values: Vec<f64>,
+    width: usize,
+    /// The group of each agent, 0 to `count`.
+    pub(crate) groups: Vec<usize>,
+    pub(crate) count: usize,
+}
+
+impl Mood {
+    /// Of a whole panel; what an agent usually says is taken from the steps seen.
+    pub(crate) fn of(panel: &Panel, seen: usize, groups: &[usize]) -> Self {
+        let (agents, size) = (panel.agents(), panel.width());
+        let count = groups.iter().max().map_or(0, |group| group + 1);
+        let mut usual = vec![(0.0, 0.0); size];
+        for step in 0..seen {
+            for cell in (0..size).filter(|cell| panel.posts(step, cell % agents) > 0) {
+                usual[cell].0 += panel.cells()[step * size + cell];
+                usual[cell].1 += 1.0;
+            }
+        }
+        let usual: Vec<f64> = usual.iter().map(|(sum, count)| sum / f64::max(*count, 1.0)).collect();
+        let mut values = vec![0.0; panel.steps() * size];
+        for step in 1..panel.steps() {
+            let posts = |agent: usize| f64::from(panel.posts(step - 1, agent));
+            let said = |cell: usize| match panel.posts(step - 1, cell % agents) {
+                0 => 0.0,
+                posts => f64::from(posts) * (panel.cells()[(step - 1) * size + cell] - usual[cell]),
+            };
+            for ratio in 0..panel.ratios() {
+                let mut sums = vec![(0.0, 0.0); count];
+                for agent in 0..agents {
+                    sums[groups[agent]].0 += said(ratio * agents + agent);
+                    sums[groups[agent]].1 += posts(agent);
+                }
+                for agent in 0..agents {
+                    let (sum, weight) = sums[groups[agent]];
+                    let (others, left) = (sum - said(ratio * agents + agent), weight - posts(agent));
+                    if left > 0.0 {
+                        values[step * size + ratio * agents + agent] = others / left;
+                    }
+                }
+            }
+        }
+        Mood { values, width: size, groups: groups.to_vec(), count }
+    }
+
+    /// D numbers: the mood each series meets at a step.
+    pub(crate) fn at(&self, step: usize) -> &[f64] {
+        &self.values[step * self.width..(step + 1) * self.width]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Roster;
+
+    #[test]
+    fn the_others_of_the_group_a_step_before() {
+        // Agents 0 and 1 are of one group, 2 of another; usual values are 1, 2 and 5.
+        let cells = vec![0.0, 2.0, 5.0, 2.0, 2.0, 5.0, 1.0, 2.0, 5.0];
+        let panel = Panel::complete(Roster::numbered(3, 2).unwrap(), cells).unwrap();
+        let mood = Mood::of(&panel, 3, &[0, 0, 1]);
+        assert_eq!(mood.at(0), [0.0; 3], "nothing was said before the first step");
+        assert_eq!(mood.at(1), [0.0, -1.0, 0.0], "1 hears 0; 2 has nobody");
+        assert_eq!(mood.at(2), [0.0, 1.0, 0.0]);
+        assert_eq!(mood.count, 2);
+    }
+}
