@@ -13,7 +13,7 @@ use crate::beliefs::{PostOptions, told};
 use crate::failure::Failure;
 use crate::fitting::{FitOptions, fit};
 use crate::output::{check, write, write_json};
-use crate::rank::{Ranking, Trust};
+use crate::rank::{Trust, add_trust, sheet, text};
 use crate::screen::{Format, Screen, count, csv, wrapped};
 use clap::{Args, Command, FromArgMatches};
 use follows::{Follows, GraphCounts, unsaid};
@@ -24,6 +24,7 @@ use headwater_posts::bin;
 use headwater_posts::quality::Quality;
 use headwater_posts::read::expand;
 use headwater_posts::select::read_users;
+use headwater_report::Ranking;
 use pseudonyms::Pseudonyms;
 use record::{Input, Run, Used};
 use serde::{Deserialize, Serialize};
@@ -267,7 +268,7 @@ impl Discover {
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
             }
-            ranking.add_trust(&trust, &model, &panel, screen).map_err(self.about())?;
+            add_trust(&mut ranking, &trust, &model, &panel, screen).map_err(self.about())?;
             rank(room, &ranking, &model)
         })?;
         // The report and the network for other programs will be stages here.
@@ -517,9 +518,9 @@ fn counts(quality: &Quality, graph: Option<GraphCounts>) -> Value {
 fn rank(room: &Path, ranking: &Ranking, model: &Model) -> Result<Shown, Failure> {
     let value = serde_json::to_value(ranking).map_err(|error| Failure::data(format!("cannot write: {error}")))?;
     write_json(&room.join(RANKING[0]), ranking)?;
-    write(&room.join(RANKING[1]), ranking.csv().as_bytes())?;
+    write(&room.join(RANKING[1]), sheet(ranking).as_bytes())?;
     write(&room.join(RANKING[2]), edges(&value, model).as_bytes())?;
-    Ok(Shown { text: ranking.text() })
+    Ok(Shown { text: text(ranking) })
 }
 
 /// Who hears whom: the surest first where that is known, otherwise listener by listener.

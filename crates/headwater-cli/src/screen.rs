@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+pub(crate) use headwater_report::words::{count, number, percent, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{ErrorKind, Write};
 use std::time::{Duration, Instant};
@@ -204,48 +205,9 @@ pub(crate) fn csv(header: &[&str], rows: Vec<Vec<String>>) -> String {
     text
 }
 
-/// A name that fits into a table.
-pub(crate) fn short(name: &str) -> String {
-    const LONGEST: usize = 20;
-    if name.chars().count() <= LONGEST {
-        return name.to_owned();
-    }
-    name.chars().take(LONGEST - 1).chain(['…']).collect()
-}
-
-/// Four significant digits, short.
-pub(crate) fn number(value: f64) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    if (1e-3..1e5).contains(&value.abs()) {
-        let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
-        return format!("{value:.digits$}");
-    }
-    format!("{value:.2e}")
-}
-
-/// A share as a percentage.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1}%", 100.0 * share)
-}
-
-/// A count with its noun.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        let shown = [0.0, 0.12345, 12.3456, 123_456.0, 1e-9, -0.5, 1234.6].map(number);
-        assert_eq!(shown, ["0", "0.1235", "12.35", "1.23e5", "1.00e-9", "-0.5000", "1235"]);
-        assert_eq!(short(&"x".repeat(30)).chars().count(), 20);
-        assert_eq!((count(1, "step"), count(2, "step")), ("1 step".into(), "2 steps".into()));
-    }
 
     #[test]
     fn prose_is_wrapped_and_tables_are_not_touched() {

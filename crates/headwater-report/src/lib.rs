@@ -1,10 +1,13 @@
-//! Pictures of what Headwater found, drawn in one place and one style.
+//! What Headwater found, as people and other programs want it: a ranking, an explanation, pictures in one style.
 //!
-//! In: numbers with names. Out: a [`Figure`] as SVG and PNG, and every number in it as a table. Nothing is computed here that
-//! a reader would want to check elsewhere.
+//! In: a model, and numbers with names. Out: a [`Ranking`], an [`Explanation`], or a [`Figure`] as SVG and PNG with every number
+//! in it as a table. Numbers come from the library; here they are put in order and in words.
 //!
 //! | room | what |
 //! |---|---|
+//! | [`ranking`] | who drives what the group believes, and how sure that is |
+//! | [`explanation`] | why an agent is where it is |
+//! | [`words`] | numbers as they are printed |
 //! | [`figure`] | panels on a page; SVG, PNG, the table of points |
 //! | [`chart`] | lines, bands, dots and bars on two axes |
 //! | [`heat`] | a matrix as shades |
@@ -12,15 +15,20 @@
 //! | [`style`] | colours, dashes, sizes |
 
 pub mod chart;
+pub mod explanation;
 pub mod figure;
 pub mod heat;
 pub mod network;
+pub mod ranking;
 mod scale;
 pub mod style;
 mod svg;
+pub mod words;
 
 pub use chart::{Axis, Chart, Point, Series, Shape};
+pub use explanation::Explanation;
 pub use figure::{Drawn, Error, Figure, Panel};
 pub use heat::Heat;
 pub use network::{Link, Network, Node};
+pub use ranking::Ranking;
 pub use scale::Kind;
