@@ -97,7 +97,8 @@ pub fn verdict(skill: Option<&Skill>) -> Verdict {
         compared(skill.against_persistence)
     );
     // News that reaches all moves beliefs together though nobody listens: the rotations do not tell that apart.
-    let mood = skill.beyond_common.map_or(String::new(), |beyond| {
+    let gained = skill.beyond_common.filter(|_| skill.against_own_past > 0.0);
+    let mood = gained.map_or(String::new(), |beyond| {
         let why = if beyond > 0.0 { "" } else { ": the same news for all would explain as much" };
         format!("; with both told what the others said on the whole a step before, {}{why}", compared(beyond))
     });

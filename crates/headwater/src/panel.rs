@@ -317,6 +317,26 @@ impl Panel {
         (self, filled)
     }
 
+    /// What [`Panel::carry_forward`] did, undone where nobody noted it: a belief that is the same to the last bit as the one
+    /// before is silence. Returns how many cells that is. Every other cell counts as one post.
+    pub fn silence_repeats(mut self) -> (Self, usize) {
+        let (agents, ratios, steps) = (self.agents(), self.ratios(), self.steps());
+        let cell = |step: usize, ratio: usize, agent: usize| self.log_beliefs[(step * ratios + ratio) * agents + agent];
+        let mut posts: Vec<u32> = (0..steps * agents).map(|place| self.posts(place / agents, place % agents)).collect();
+        let mut silent = 0;
+        for step in 1..steps {
+            for agent in 0..agents {
+                let same = (0..ratios).all(|ratio| cell(step, ratio, agent) == cell(step - 1, ratio, agent));
+                if same && posts[step * agents + agent] > 0 {
+                    posts[step * agents + agent] = 0;
+                    silent += 1;
+                }
+            }
+        }
+        self.posts = (silent > 0).then_some(posts).or(self.posts);
+        (self, silent)
+    }
+
     fn copy_cell(&mut self, agent: usize, from: usize, to: usize, ratios: usize) {
         let agents = self.agents();
         for ratio in 0..ratios {
@@ -638,6 +658,19 @@ mod tests {
         assert_eq!(filled, 30 * 29 / 2);
         assert!(panel.is_complete());
         assert_eq!(panel.frame(3)[(20, 0)], 20.0, "before the first word its first value stands");
+    }
+
+    #[test]
+    fn repeats_become_silence_again() {
+        let roster = Roster::numbered(2, 2).unwrap();
+        let times = Times::Steps((0..4).collect());
+        let said =
+            Panel::new(roster, times, vec![1.0, 5.0, 0.0, 6.0, 0.0, 0.0, 2.0, 7.0], Some(vec![1, 1, 0, 1, 0, 0, 1, 1]));
+        let (carried, filled) = said.unwrap().carry_forward();
+        let (undone, silent) = carried.silence_repeats();
+        assert_eq!((filled, silent), (3, 3));
+        assert_eq!(undone.silence(), [2, 1]);
+        assert_eq!((undone.posts(1, 0), undone.posts(3, 0)), (0, 1));
     }
 
     #[test]

@@ -7,10 +7,12 @@ use super::{Claim, NONE, Outcome, Plate, Run, Standing};
 use crate::failure::Failure;
 use crate::screen::number;
 use headwater::compare::{Known, compare};
-use headwater::confidence::{self, Rotation, judge, rotated};
+use headwater::confidence::{self, Learning, Rotation, judge, rotated};
 use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::learn::released::{Released, as_released};
+use headwater::learn::state_space::{self, StateSpace, state_space};
 use headwater::learn::whitened::{Whitened, held_out, whitened};
+use headwater::model::Skill;
 use headwater::{Combination, Model, Panel as Beliefs, influence};
 use headwater_report::{Axis, Chart, Figure, Link, Network, Node, Panel, Point, Series, Shape};
 use serde::{Deserialize, Serialize};
@@ -27,10 +29,12 @@ enum Way {
     Paper,
     /// The whitened learner.
     Whitened,
+    /// The state-space learner, on the series as they were before silent days repeated the last value.
+    StateSpace,
 }
 
 impl Way {
-    const ALL: [Way; 4] = [Way::Released, Way::Mended, Way::Paper, Way::Whitened];
+    const ALL: [Way; 5] = [Way::Released, Way::Mended, Way::Paper, Way::Whitened, Way::StateSpace];
 
     fn name(self) -> &'static str {
         match self {
@@ -38,6 +42,7 @@ impl Way {
             Way::Mended => "released, with the paper's Aᵀ",
             Way::Paper => "Algorithm 1",
             Way::Whitened => "whitened",
+            Way::StateSpace => "state-space",
         }
     }
 
@@ -47,14 +52,18 @@ impl Way {
             Way::Mended => "mended",
             Way::Paper => "paper",
             Way::Whitened => "whitened",
+            Way::StateSpace => "state-space",
         }
     }
 
     /// Whether it depends on a seed.
     fn is_random(self) -> bool {
-        self != Way::Whitened
+        !matches!(self, Way::Whitened | Way::StateSpace)
     }
 }
+
+/// Rounds of the state-space fit, of the series and of their rotations alike.
+const ROUNDS: usize = 10;
 
 /// The paper's window.
 const WINDOW: usize = 50;
@@ -98,6 +107,8 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
     for index in 0..networks.len() {
         for way in Way::ALL {
             let seeds = if way.is_random() { seeds } else { 1 };
+            // A fit that smooths takes seconds.
+            let rotations = if way == Way::StateSpace { run.pick(4, 39) } else { rotations };
             tasks.extend((0..seeds).map(|seed| (index, way, FIRST + seed, None)));
             tasks.extend((0..rotations).map(|number| (index, way, FIRST, Some(number))));
         }
@@ -125,15 +136,15 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
     for (index, network) in networks.iter().enumerate() {
         let found: Vec<Found> =
             Way::ALL.iter().map(|way| summary(network, &of(index, *way, false), &of(index, *way, true))).collect();
-        let verdict = verdict(network, run.pick(60, 200), run.seed)?;
-        claims.extend(self::claims(network, &found, &verdict));
+        let verdicts = verdicts(network, run)?;
+        claims.extend(self::claims(network, &found, &verdicts));
         let rows: serde_json::Map<String, Value> =
             Way::ALL.iter().zip(&found).map(|(way, found)| (way.name().to_owned(), json!(found))).collect();
-        numbers.insert(network.name.to_owned(), json!({ "hub": hub(network), "ways": rows, "verdict": verdict }));
+        numbers.insert(network.name.to_owned(), json!({ "hub": hub(network), "ways": rows, "verdicts": { "whitened": verdicts[0], "state-space": verdicts[1] } }));
         let released = of(index, Way::Released, false);
-        let ours = of(index, Way::Whitened, false);
-        panels[0].push(centralities(network, &released, ours[0]));
-        panels[1].push(influences(network, &released, ours[0]));
+        let ours = [of(index, Way::Whitened, false)[0], of(index, Way::StateSpace, false)[0]];
+        panels[0].push(centralities(network, &released, ours));
+        panels[1].push(influences(network, &released, ours));
         panels[2].push(drawing(network));
     }
     let [centralities, influences, drawings] = panels;
@@ -141,12 +152,12 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
     let plates = vec![
         Plate {
             stem: "centralities".into(),
-            caption: "Centralities in the three networks, agents in the order of the follow graph's own Perron vector (the hub first): the follow graph, the authors' published vector, ours as released (median of the seeds, whiskers over seeds), and the whitened learner.".into(),
+            caption: "Centralities in the three networks, agents in the order of the follow graph's own Perron vector (the hub first): the follow graph, the authors' published vector, ours as released (median of the seeds, whiskers over seeds), the whitened and the state-space learner.".into(),
             figure: figure("Twitter: centralities", centralities),
         },
         Plate {
             stem: "influences".into(),
-            caption: "Influences, in the same order, each divided by its largest absolute value: published, as released, and the whitened learner.".into(),
+            caption: "Influences, in the same order, each divided by its largest absolute value: published, as released, the whitened and the state-space learner.".into(),
             figure: figure("Twitter: influences", influences),
         },
         Plate {
@@ -180,6 +191,10 @@ fn fit(network: &Twitter, panel: &Beliefs, way: Way, seed: u64) -> Result<Fit, F
         }
         Way::Paper => paper(network, panel, &released)?,
         Way::Whitened => whitened(panel, &Whitened { symbols: false, ..Whitened::default() })?,
+        Way::StateSpace => {
+            let params = StateSpace { rounds: ROUNDS, tolerance: 0.0, ..StateSpace::default() };
+            state_space(&panel.clone().silence_repeats().0, &params)?
+        }
     };
     let found = influence(&model)?;
     let known = Known {
@@ -246,18 +261,25 @@ fn summary(network: &Twitter, fits: &[&Fit], rotated: &[&Fit]) -> Found {
     }
 }
 
-/// The first line of a report on these series, with the rotation null.
-fn verdict(network: &Twitter, rotations: u64, seed: u64) -> Result<confidence::Verdict, Failure> {
+/// The first line of a report on these series, with the rotation null: by the whitened and the state-space learner.
+fn verdicts(network: &Twitter, run: &Run<'_>) -> Result<[confidence::Verdict; 2], Failure> {
     use rayon::prelude::*;
+    let judged = |panel: &Beliefs, skill: Option<Skill>, learning: Learning, rotations: u64| {
+        let null = Rotation::new(panel, learning, run.seed);
+        let draws = (0..rotations).into_par_iter().map(|number| null.draw(number)).collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, Failure>(judge(skill.as_ref(), &Rotation::compare(&null.observed()?, &draws)))
+    };
     let params = Whitened { symbols: false, ..Whitened::default() };
     let skill = confidence::skill(&network.panel, &held_out(&network.panel, &params)?);
-    let null = Rotation::new(&network.panel, &params, seed);
-    let draws = (0..rotations).into_par_iter().map(|number| null.draw(number)).collect::<Result<Vec<_>, _>>()?;
-    Ok(judge(skill.as_ref(), &Rotation::compare(&null.observed()?, &draws)))
+    let whitened = judged(&network.panel, skill, (&params).into(), run.pick(60, 200))?;
+    let (said, _) = network.panel.clone().silence_repeats();
+    let params = StateSpace { rounds: ROUNDS, tolerance: 0.0, ..StateSpace::default() };
+    let skill = state_space::skill(&said, &params)?;
+    Ok([whitened, judged(&said, skill, (&params).into(), run.pick(20, 39))?])
 }
 
-fn claims(network: &Twitter, found: &[Found], verdict: &confidence::Verdict) -> Vec<Claim> {
-    let [released, mended, paper, whitened] = found else { return Vec::new() };
+fn claims(network: &Twitter, found: &[Found], verdicts: &[confidence::Verdict; 2]) -> Vec<Claim> {
+    let [released, mended, paper, whitened, silent] = found else { return Vec::new() };
     let named = network.name;
     let first = |found: &Found| match found.seeds {
         1 => format!("hub in place {}", found.hub_by_centrality.median),
@@ -289,7 +311,15 @@ fn claims(network: &Twitter, found: &[Found], verdict: &confidence::Verdict) -> 
         authors: format!("the published vector has the hub in place {}", place(&network.published, network.hub)),
         formula,
         released: format!("{}; {}", first(released), null(released)),
-        ours: format!("{}; {}. {}", first(whitened), null(whitened), verdict.text),
+        ours: format!(
+            "{}; {}. {} By the state-space learner, with repeated values taken as silence: {}; {}. {}",
+            first(whitened),
+            null(whitened),
+            verdicts[0].text,
+            first(silent),
+            null(silent),
+            verdicts[1].text
+        ),
         why: "the released scripts compute the evidence with A where the paper has Aᵀ, and take the eigenvector of the largest eigenvalue of a matrix with negative entries; where they put the hub first, compare with how often they do so on series that were rotated against each other, in which nobody can listen to anybody (p: how often a rotation gives the hub at least as much centrality)".into(),
         ..Claim::new(&format!("The learned centralities identify the hub of {named} as the most central agent (Fig. 8)"), standing)
     };
@@ -302,7 +332,11 @@ fn claims(network: &Twitter, found: &[Found], verdict: &confidence::Verdict) -> 
             number(released.correlation.low),
             number(released.correlation.high)
         ),
-        ours: format!("correlation {}", number(whitened.correlation.median)),
+        ours: format!(
+            "correlation {}; state-space {}",
+            number(whitened.correlation.median),
+            number(silent.correlation.median)
+        ),
         why: if reproduced {
             "found again by the scripts as released, not by the paper's formula".into()
         } else {
@@ -317,7 +351,7 @@ fn claims(network: &Twitter, found: &[Found], verdict: &confidence::Verdict) -> 
     let edges = Claim {
         formula: auc(paper),
         released: auc(released),
-        ours: auc(whitened),
+        ours: format!("{}; state-space {}", auc(whitened), auc(silent)),
         why: "chance that an account one follows outweighs one that one does not, in the learned weights; one half is guessing".into(),
         ..Claim::new(&format!("Edges of the follow graph among the learned weights, {named} (not claimed)"), Standing::Beyond)
     };
@@ -331,7 +365,7 @@ fn order(network: &Twitter) -> Vec<usize> {
     order
 }
 
-fn centralities(network: &Twitter, released: &[&Fit], ours: &Fit) -> Panel {
+fn centralities(network: &Twitter, released: &[&Fit], [whitened, silent]: [&Fit; 2]) -> Panel {
     let order = order(network);
     let plain = |values: &[f64]| {
         order.iter().enumerate().map(|(x, &agent)| Point::new(x as f64, values[agent])).collect::<Vec<_>>()
@@ -346,12 +380,13 @@ fn centralities(network: &Twitter, released: &[&Fit], ours: &Fit) -> Panel {
             Series::new("follow graph", Shape::Reference, plain(&network.original)),
             Series::new("published", Shape::Dots, plain(&network.published)),
             Series::new("as released", Shape::Dots, seeds),
-            Series::new("whitened", Shape::Dots, plain(&ours.centrality)),
+            Series::new("whitened", Shape::Dots, plain(&whitened.centrality)),
+            Series::new("state-space", Shape::Dots, plain(&silent.centrality)),
         ],
     })
 }
 
-fn influences(network: &Twitter, released: &[&Fit], ours: &Fit) -> Panel {
+fn influences(network: &Twitter, released: &[&Fit], [whitened, silent]: [&Fit; 2]) -> Panel {
     let order = order(network);
     let scaled = |values: &[f64]| {
         let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs())).max(f64::MIN_POSITIVE);
@@ -367,7 +402,8 @@ fn influences(network: &Twitter, released: &[&Fit], ours: &Fit) -> Panel {
         series: vec![
             Series::new("published", Shape::Dots, scaled(&network.published_influence)),
             Series::new("as released", Shape::Dots, scaled(&middle)),
-            Series::new("whitened", Shape::Dots, scaled(&ours.influence)),
+            Series::new("whitened", Shape::Dots, scaled(&whitened.influence)),
+            Series::new("state-space", Shape::Dots, scaled(&silent.influence)),
         ],
     })
 }
