@@ -351,8 +351,10 @@ fn values(known: &Known, rows: &[Option<&Row>]) -> Values {
 }
 
 /// By speaker and listener: the p-value, and whether it is significant.
-fn tested(model: &Model, ranking: &Ranking) -> Result<HashMap<(usize, usize), (f64, bool)>, Error> {
-    let mut tested = HashMap::new();
+type Tested = HashMap<(usize, usize), (f64, bool)>;
+
+fn tested(model: &Model, ranking: &Ranking) -> Result<Tested, Error> {
+    let mut tested = Tested::new();
     for edge in ranking.edges.iter().flatten() {
         let (speaker, listener) = (model.roster.agent(&edge.source)?, model.roster.agent(&edge.target)?);
         let weight = model.combination.weight(speaker, listener);
