@@ -725,7 +725,7 @@ fn exports_are_chosen_by_their_ending_and_whole() {
         ("--out net", 2, ".gexf, .graphml, .csv, .parquet or .json"),
         ("--out net.csv --json d3", 2, "--json is for a file that ends in .json"),
         ("--out net.gexf --significant", 2, "--ranking"),
-        ("--out net.gexf --min-weight -1", 2, "wanted a number of at least 0"),
+        ("--out net.gexf --min-weight=-1", 2, "wanted a number of at least 0"),
         ("--out w/truth.json", 2, "given twice"),
         ("--out no/net.gexf", 1, "there is no folder"),
         ("--out net.gexf --ranking w/truth.json", 1, "is not a ranking"),
