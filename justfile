@@ -34,6 +34,10 @@ bench-statsmodels:
 bench-scorers:
     scripts/bench-scorers
 
+# Time and memory of every export.
+bench-exports:
+    scripts/bench-exports
+
 # Train the built-in scorer and print its figures.
 train-builtin:
     cargo run --release -p headwater-posts --example train_builtin

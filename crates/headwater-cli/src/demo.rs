@@ -142,7 +142,7 @@ impl Demo {
     fn next(&self) -> String {
         match &self.out {
             Some(folder) => format!(
-                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\n",
+                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, network.gexf, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\n",
                 folder.display(),
                 PostWorld::INFLUENCER
             ),

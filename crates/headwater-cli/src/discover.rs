@@ -1,6 +1,6 @@
 //! `headwater discover`: posts in, an honest ranking out, and everything on the way in one folder.
 //!
-//! Four stages: score and bin → learn → rank → write. Each reads what the one before it wrote, so that a run that was
+//! Five stages: score and bin → learn → rank → export → write. Each reads what the one before it wrote, so that a run that was
 //! interrupted goes on where it stopped and ends with the same bytes ([`stages`]). With `--pseudonymise` names are replaced
 //! where posts enter; nothing behind that point knows them ([`pseudonyms`]).
 
@@ -10,6 +10,7 @@ mod record;
 mod stages;
 
 use crate::beliefs::{PostOptions, told};
+use crate::export::{read_ranking, write_gexf};
 use crate::failure::Failure;
 use crate::fitting::{FitOptions, fit};
 use crate::output::{check, write, write_json};
@@ -52,12 +53,13 @@ const FILES: [&str; 8] = ["posts", "users", "graph", "rejects", "pseudonymise", 
 const BELIEFS: &str = "beliefs.parquet";
 const MODEL: &str = "model.json";
 const RANKING: [&str; 3] = ["ranking.json", "ranking.csv", "edges.csv"];
+const NETWORK: &str = "network.gexf";
 const RUN: &str = "run.json";
 
 /// Does everything: posts in; beliefs, a model, a ranking with how sure it is, and a record of the run out
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Writes beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv and run.json.\nInterrupted, the same command goes on where it stopped.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
+    after_help = "Writes beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, network.gexf and run.json.\nInterrupted, the same command goes on where it stopped.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
 )]
 pub(crate) struct Discover {
     // The first, before others take their values.
@@ -126,6 +128,10 @@ struct Shown {
     text: String,
 }
 
+/// What a stage found that only writes.
+#[derive(Debug, Serialize, Deserialize)]
+struct Written {}
+
 /// What a run ends with.
 pub(crate) struct Found {
     pub(crate) model: Model,
@@ -183,7 +189,7 @@ impl Discover {
         let out = self.out.display();
         let first = ranking["agents"][0]["agent"].as_str().unwrap_or("NAME");
         format!(
-            "Files in {out}: {BELIEFS}, {MODEL}, {}, {RUN}.\nNext: headwater explain {out}/{MODEL} --agent '{first}' --what-if remove\n",
+            "Files in {out}: {BELIEFS}, {MODEL}, {}, {NETWORK}, {RUN}.\nNext: headwater explain {out}/{MODEL} --agent '{first}' --what-if remove\n",
             RANKING.join(", ")
         )
     }
@@ -193,7 +199,7 @@ impl Discover {
         let files = [&self.posts.users, &self.graph, &self.pseudonymise, &self.fit.common];
         let inputs = || self.posts.posts.iter().chain(files.into_iter().flatten());
         check(inputs(), &self.posts.rejects)?;
-        for file in [BELIEFS, MODEL, RUN].iter().chain(&RANKING) {
+        for file in [BELIEFS, MODEL, NETWORK, RUN].iter().chain(&RANKING) {
             let Ok(output) = self.out.join(file).canonicalize() else { continue };
             if inputs().any(|input| input.canonicalize().is_ok_and(|input| input == output)) {
                 let message = format!("{} is read, and would be overwritten", self.out.join(file).display());
@@ -271,7 +277,13 @@ impl Discover {
             add_trust(&mut ranking, &trust, &model, &panel, screen).map_err(self.about())?;
             rank(room, &ranking, &model)
         })?;
-        // The report and the network for other programs will be stages here.
+        let ranked = stages.path(RANKING[0]);
+        let depends = json!({ "model": stages.hash(MODEL), "ranking": stages.hash(RANKING[0]) });
+        let _: Written = stages.stage("export", &depends, &[NETWORK], screen, |room| {
+            write_gexf(&room.join(NETWORK), &model, &read_ranking(&ranked)?)?;
+            Ok(Written {})
+        })?;
+        // The report will be a stage here.
 
         let mut decided = Map::new();
         decided.insert("topic".to_owned(), json!(scored.topic));

@@ -8,6 +8,7 @@ mod compare;
 mod demo;
 mod discover;
 mod explain;
+mod export;
 mod failure;
 mod fitting;
 mod interrupt;
@@ -57,6 +58,7 @@ enum Command {
     Rank(rank::Rank),
     Explain(explain::Explain),
     Compare(compare::Compare),
+    Export(export::Export),
     Reproduce(reproduce::Reproduce),
     Score(score::Score),
     /// Prints a completion script for a shell
@@ -91,6 +93,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Rank(command) => command.run(&mut screen),
         Command::Explain(command) => command.run(&mut screen),
         Command::Compare(command) => command.run(&mut screen),
+        Command::Export(command) => command.run(&mut screen),
         Command::Reproduce(command) => command.run(&mut screen),
         Command::Score(command) => command.run(&mut screen),
         Command::Completions { shell } => {

@@ -716,6 +716,50 @@ fn help_version_and_completions() {
 }
 
 #[test]
+fn exports_are_chosen_by_their_ending_and_whole() {
+    let place = Place::with_world("");
+    let before = place.files();
+    for (out, files) in [
+        ("net.gexf", vec!["net.gexf"]),
+        ("net.graphml", vec!["net.graphml"]),
+        ("net.CSV", vec!["net.CSV", "net.nodes.CSV"]),
+        ("net.parquet", vec!["net.parquet", "net.nodes.parquet"]),
+        ("net.json", vec!["net.json"]),
+    ] {
+        assert_eq!(place.done(&format!("export w/truth.json --out {out}")), "");
+        let mut wanted = [before.clone(), files.iter().map(|name| (*name).to_owned()).collect()].concat();
+        wanted.sort();
+        assert_eq!(place.files(), wanted);
+        files.iter().for_each(|name| std::fs::remove_file(place.path(name)).unwrap());
+    }
+    for (arguments, code, told) in [
+        ("--out net.dot", 2, ".gexf, .graphml, .csv, .parquet or .json"),
+        ("--out net", 2, ".gexf, .graphml, .csv, .parquet or .json"),
+        ("--out net.csv --json d3", 2, "--json is for a file that ends in .json"),
+        ("--out net.gexf --significant", 2, "--ranking"),
+        ("--out net.gexf --min-weight=-1", 2, "wanted a number of at least 0"),
+        ("--out w/truth.json", 2, "given twice"),
+        ("--out no/net.gexf", 1, "there is no folder"),
+        ("--out net.gexf --ranking w/truth.json", 1, "is not a ranking"),
+    ] {
+        let output = place.run(&format!("export w/truth.json {arguments}"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        assert!(said.contains(told), "{arguments}: {said}");
+    }
+    assert_eq!(place.files(), before);
+    // A ranking of another world is refused, and of a table both files appear or none.
+    place.write(
+        "r.json",
+        place.done("rank w/truth.json --format json").replace("\"agent\": \"0\"", "\"agent\": \"nobody\""),
+    );
+    assert_eq!(place.run("export w/truth.json --ranking r.json --out net.gexf").status.code(), Some(1));
+    std::fs::create_dir(place.path("net.nodes.csv")).unwrap();
+    assert_eq!(place.run("export w/truth.json --out net.csv").status.code(), Some(1));
+    assert!(!place.has("net.csv") && !place.has("net.gexf"));
+}
+
+#[test]
 fn quiet_means_results_only() {
     let place = Place::with_world("");
     let output = place.run(&format!("{LEARN} --quiet"));
@@ -744,6 +788,7 @@ fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
         "ranking.json",
         "ranking.csv",
         "edges.csv",
+        "network.gexf",
         "run.json",
         "exact/beliefs.parquet",
         "exact/truth.json",

@@ -14,7 +14,8 @@ use tempfile::TempDir;
 /// Names that occur nowhere else.
 const USERS: [&str; 6] = ["Quillan", "rosamund_7", "Tiberius", "Wendeline", "xanthe.k", "Zebedee"];
 
-const OUTPUTS: [&str; 6] = ["beliefs.parquet", "edges.csv", "model.json", "ranking.csv", "ranking.json", "run.json"];
+const OUTPUTS: [&str; 7] =
+    ["beliefs.parquet", "edges.csv", "model.json", "network.gexf", "ranking.csv", "ranking.json", "run.json"];
 
 /// Few draws, so that a run takes a moment.
 const QUICK: &str = "--bootstrap 20 --null 20";
@@ -208,7 +209,7 @@ fn everything_is_written_and_recorded() {
     assert!(counts["posts"].as_u64() > Some(200) && counts["kept"] == counts["posts"]);
     assert!(counts["silent_share"].as_f64() > Some(0.2));
     assert_eq!(counts["graph"]["edges_kept"], 18);
-    for stage in ["score", "learn", "rank", "write"] {
+    for stage in ["score", "learn", "rank", "export", "write"] {
         assert!(run["timings"][stage]["seconds"].is_number(), "{stage}");
     }
     // No post is quoted anywhere.
@@ -232,7 +233,7 @@ fn interrupted_anywhere_it_ends_the_same() {
     let place = Place::with_posts();
     place.done(&discover("--graph graph.csv --out whole"));
     let whole = place.outputs("whole");
-    for stage in ["score", "learn", "rank", "write"] {
+    for stage in ["score", "learn", "rank", "export", "write"] {
         let run = discover(&format!("--graph graph.csv --out {stage}"));
         let killed = place.command(&run).env("HEADWATER_STOP_AFTER", stage).output().unwrap();
         assert_eq!(killed.status.code(), None, "killed by a signal");
@@ -243,7 +244,8 @@ fn interrupted_anywhere_it_ends_the_same() {
             match stage {
                 "score" => 1,
                 "learn" => 2,
-                _ => 3,
+                "rank" => 3,
+                _ => 4,
             },
             "{stage}: {remarks}"
         );
@@ -338,7 +340,7 @@ fn pseudonyms_hide_every_name_everywhere() {
         }
         hidden("r.csv", place.read("r.csv").as_bytes());
     };
-    for stage in ["score", "learn", "rank", "write"] {
+    for stage in ["score", "learn", "rank", "export", "write"] {
         let output = run(stage, "--pseudonymise key", stage);
         hidden("the screen", &[output.stdout, output.stderr].concat());
         search(stage);

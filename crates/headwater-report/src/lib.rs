@@ -12,10 +12,12 @@
 //! | [`chart`] | lines, bands, dots and bars on two axes |
 //! | [`heat`] | a matrix as shades |
 //! | [`network`] | who is linked to whom, laid out the same way every time |
+//! | [`export`] | files for Gephi, networkx, igraph, d3 and spreadsheets |
 //! | [`style`] | colours, dashes, sizes |
 
 pub mod chart;
 pub mod explanation;
+pub mod export;
 pub mod figure;
 pub mod heat;
 pub mod network;

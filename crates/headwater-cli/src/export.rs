@@ -1,0 +1,215 @@
+//! `headwater export`: the network for Gephi, networkx, igraph, d3 and spreadsheets.
+
+use crate::failure::Failure;
+use crate::output::check;
+use crate::screen::{Screen, count};
+use clap::{Args, ValueEnum};
+use headwater::Model;
+use headwater_files::{Draft, read_edges, read_model};
+use headwater_report::Ranking;
+use headwater_report::export::{Choice, Network, csv, gexf, graphml, json, parquet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Writes the network for other programs: Gephi, networkx, igraph, d3, spreadsheets
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The ending of --out chooses the format:\n  .gexf     GEXF 1.3 for Gephi, with weights over time if the model was tracked (learn --follow)\n  .graphml  GraphML for networkx, igraph, Gephi, yEd\n  .csv      edges in NET.csv, agents in NET.nodes.csv; .parquet likewise\n  .json     node-link JSON for networkx or d3 (--json)\n\nAn edge runs from the speaker to the listener who hears it. What agents give themselves is in self_weight.\n\nExample: headwater export model.json --ranking ranking.json --significant --out net.gexf"
+)]
+pub(crate) struct Export {
+    /// The model (.json or .npz)
+    model: PathBuf,
+    /// What to write: .gexf, .graphml, .csv, .parquet or .json
+    #[arg(long, value_name = "NET")]
+    out: PathBuf,
+    /// The JSON of rank or discover: adds its intervals, p-values, posts [default: what the model alone says]
+    #[arg(long, value_name = "RANKING")]
+    ranking: Option<PathBuf>,
+    /// Who follows whom: adds followers (in-degree) and PageRank
+    #[arg(long, value_name = "EDGES")]
+    graph: Option<PathBuf>,
+    /// Only edges of at least this weight
+    #[arg(long, value_name = "W", default_value_t = 0.0, value_parser = parse_weight)]
+    min_weight: f64,
+    /// Only edges that the ranking calls significant
+    #[arg(long, requires = "ranking")]
+    significant: bool,
+    /// Weights below zero too (--constraint free learns such)
+    #[arg(long)]
+    negative: bool,
+    /// What agents give themselves as edges too, from each to itself
+    #[arg(long)]
+    self_loops: bool,
+    /// Who will read .json [default: networkx]
+    #[arg(long, value_enum, value_name = "READER")]
+    json: Option<JsonReader>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum JsonReader {
+    /// Edges under "edges": networkx.node_link_graph, since 3.4
+    Networkx,
+    /// Edges under "links": d3.forceLink
+    D3,
+}
+
+fn parse_weight(text: &str) -> Result<f64, String> {
+    let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0);
+    weight.ok_or_else(|| "wanted a number of at least 0".to_owned())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Format {
+    Gexf,
+    GraphMl,
+    Csv,
+    Parquet,
+    Json,
+}
+
+const FORMATS: [(&str, Format); 5] = [
+    ("gexf", Format::Gexf),
+    ("graphml", Format::GraphMl),
+    ("csv", Format::Csv),
+    ("parquet", Format::Parquet),
+    ("json", Format::Json),
+];
+
+impl Format {
+    fn of(path: &Path) -> Result<Self, Failure> {
+        let ending = path.extension().map(OsStr::to_ascii_lowercase).unwrap_or_default();
+        let found = FORMATS.iter().find(|(name, _)| ending == *name);
+        found.map(|(_, format)| *format).ok_or_else(|| {
+            Failure::usage(
+                format!("{}: the ending of --out chooses the format, and this one is none", path.display()),
+                "use .gexf, .graphml, .csv, .parquet or .json",
+            )
+        })
+    }
+}
+
+impl Export {
+    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+        let format = Format::of(&self.out)?;
+        if self.json.is_some() && format != Format::Json {
+            return Err(Failure::usage(
+                "--json is for a file that ends in .json",
+                "leave it out, or write to NET.json",
+            ));
+        }
+        let mut outputs = vec![self.out.clone()];
+        if matches!(format, Format::Csv | Format::Parquet) {
+            outputs.insert(0, nodes(&self.out));
+        }
+        check([&self.model].into_iter().chain(&self.ranking).chain(&self.graph), &outputs)?;
+        let model = read_model(&self.model)?;
+        let mut ranking = match &self.ranking {
+            Some(path) => read_ranking(path)?,
+            None => Ranking::new(&model).map_err(Failure::about(&self.model))?,
+        };
+        if let Some(path) = &self.graph {
+            ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
+        }
+        let source = self.ranking.as_ref().unwrap_or(&self.model);
+        if self.significant && ranking.edges.is_none() {
+            return Err(Failure::Data {
+                message: format!("{}: has no p-values of edges, so none can be called significant", source.display()),
+                hint: Some("make it with: headwater rank MODEL --beliefs BELIEFS --null 200 --format json".to_owned()),
+            });
+        }
+        let choice = Choice {
+            min_weight: self.min_weight,
+            significant: self.significant,
+            negative: self.negative,
+            own: self.self_loops,
+        };
+        let network = Network::new(&model, &ranking, &choice).map_err(Failure::about(source))?;
+        if network.negative > 0 {
+            let left = count(network.negative, "weight");
+            screen.warn(&format!("{left} below zero left out; --negative keeps them"));
+        }
+        let mut drafts = outputs.iter().map(|path| Draft::create(path)).collect::<Result<Vec<Draft>, _>>()?;
+        let replaced = write(format, self.json, &network, &mut drafts)
+            .map_err(|error| Failure::data(format!("{}: cannot write: {error}", self.out.display())))?;
+        if replaced > 0 {
+            let signs = count(replaced, "character");
+            screen
+                .warn(&format!("{signs} in names that XML cannot hold, written as \u{fffd}; .csv and .json keep them"));
+        }
+        commit(drafts, &outputs)?;
+        let (agents, edges) = (count(network.agents.len(), "agent"), count(network.edges.len(), "edge"));
+        let files: Vec<String> = outputs.iter().rev().map(|path| path.display().to_string()).collect();
+        let moments = network.history.as_ref().filter(|_| format == Format::Gexf).map_or(String::new(), |history| {
+            format!(" at {}", count(history.bounds.len().saturating_sub(1), "moment"))
+        });
+        screen.remark(&format!("{agents} and {edges}{moments} in {}", files.join(" and ")));
+        Ok(())
+    }
+}
+
+/// Where the agents go when the edges go to a table: `net.csv` has `net.nodes.csv` beside it.
+fn nodes(out: &Path) -> PathBuf {
+    let ending = out.extension().unwrap_or_default().to_string_lossy();
+    out.with_extension(format!("nodes.{ending}"))
+}
+
+/// Reads what rank or discover wrote.
+pub(crate) fn read_ranking(path: &Path) -> Result<Ranking, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::data(format!("{}: cannot read: {error}", path.display())))?;
+    serde_json::from_str(&text).map_err(|error| Failure::Data {
+        message: format!("{}: is not a ranking: {error}", path.display()),
+        hint: Some("make it with: headwater rank MODEL --format json > ranking.json".to_owned()),
+    })
+}
+
+/// Writes every draft whole; returns how many characters XML could not hold.
+fn write(
+    format: Format,
+    reader: Option<JsonReader>,
+    network: &Network,
+    drafts: &mut [Draft],
+) -> Result<usize, std::io::Error> {
+    match (format, drafts) {
+        (Format::Gexf, [draft]) => return gexf::write(network, draft),
+        (Format::GraphMl, [draft]) => return graphml::write(network, draft),
+        (Format::Csv, [nodes, edges]) => {
+            csv::nodes(network, nodes)?;
+            csv::edges(network, edges)?;
+        }
+        (Format::Parquet, [nodes, edges]) => {
+            parquet::nodes(network, nodes)?;
+            parquet::edges(network, edges)?;
+        }
+        (Format::Json, [draft]) => {
+            let reader = match reader {
+                Some(JsonReader::D3) => json::Reader::D3,
+                Some(JsonReader::Networkx) | None => json::Reader::Networkx,
+            };
+            json::write(network, reader, draft)?;
+        }
+        _ => unreachable!("tables have two files, the others one"),
+    }
+    Ok(0)
+}
+
+/// All files take their names, the one that was asked for last: where it is, the other is too. If one cannot, those before
+/// it go.
+fn commit(drafts: Vec<Draft>, outputs: &[PathBuf]) -> Result<(), Failure> {
+    for (position, draft) in drafts.into_iter().enumerate() {
+        if let Err(error) = draft.commit() {
+            outputs[..position].iter().for_each(|path| drop(std::fs::remove_file(path)));
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+/// The network of a run as GEXF, whole.
+pub(crate) fn write_gexf(path: &Path, model: &Model, ranking: &Ranking) -> Result<(), Failure> {
+    let network = Network::new(model, ranking, &Choice::default())?;
+    let mut draft = Draft::create(path)?;
+    gexf::write(&network, &mut draft)
+        .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
+    Ok(draft.commit()?)
+}

@@ -1,0 +1,24 @@
+//! Files that other programs read: Gephi, networkx, igraph, d3, spreadsheets.
+//!
+//! In: a [`Network`], the plain description of who hears whom that every writer takes. Out: bytes. Where they go, and that
+//! they appear whole or not at all, is the caller's business.
+//!
+//! | room | what |
+//! |---|---|
+//! | [`network`] | the description, made from a model and a ranking |
+//! | [`gexf`] | GEXF 1.3, with weights over time where the model was tracked |
+//! | [`graphml`] | GraphML |
+//! | [`csv`], [`parquet`] | edges and nodes as tables |
+//! | [`json`] | node-link JSON for networkx and d3 |
+//!
+//! Text is escaped. Characters that XML 1.0 cannot hold are replaced, and the XML writers return how many.
+
+pub mod csv;
+pub mod gexf;
+pub mod graphml;
+pub mod json;
+pub mod network;
+pub mod parquet;
+mod xml;
+
+pub use network::{Choice, Network};

@@ -1,0 +1,67 @@
+//! Edges and nodes as CSV: a header, a row each, an empty cell for what is not known. Names are quoted where they must be.
+
+use super::network::{Cell, Network, Table};
+use std::io::{Error, Write};
+
+/// Who hears whom: `source,target,weight` and what else is known of an edge.
+pub fn edges(network: &Network, out: impl Write) -> Result<(), Error> {
+    write(&network.edge_table(), out)
+}
+
+/// The agents: `id` and what is known of each.
+pub fn nodes(network: &Network, out: impl Write) -> Result<(), Error> {
+    write(&network.agent_table(), out)
+}
+
+fn write(table: &Table<'_>, out: impl Write) -> Result<(), Error> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(table.fields.iter().map(|field| field.name)).map_err(Error::other)?;
+    for row in 0..table.rows {
+        for field in &table.fields {
+            let cell = (field.cell)(row).map(|cell| match cell {
+                Cell::Text(text) => text.to_owned(),
+                other => other.to_string(),
+            });
+            writer.write_field(cell.unwrap_or_default()).map_err(Error::other)?;
+        }
+        writer.write_record(None::<&[u8]>).map_err(Error::other)?;
+    }
+    writer.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::tests::{hostile, lonely};
+    use super::*;
+
+    fn text(write: impl Fn(&Network, &mut Vec<u8>) -> Result<(), Error>, network: &Network) -> String {
+        let mut out = Vec::new();
+        write(network, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn names_with_commas_quotes_and_lines_survive() {
+        let network = hostile();
+        let edges = text(|network, out| edges(network, out), &network);
+        assert!(edges.starts_with("source,target,weight,p_value,significant\n"), "{edges}");
+        let mut reader = csv::Reader::from_reader(edges.as_bytes());
+        let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+        assert_eq!(rows.len(), network.edges.len());
+        for (row, edge) in rows.iter().zip(&network.edges) {
+            assert_eq!(row[0], network.agents[edge.speaker]);
+            assert_eq!(row[1], network.agents[edge.listener]);
+            assert_eq!(row[2].parse::<f64>().unwrap(), edge.weight);
+        }
+        let nodes = text(|network, out| nodes(network, out), &network);
+        let mut reader = csv::Reader::from_reader(nodes.as_bytes());
+        let names: Vec<String> = reader.records().map(|row| row.unwrap()[0].to_owned()).collect();
+        assert_eq!(names, network.agents);
+    }
+
+    #[test]
+    fn nobody_hearing_anybody_is_a_header() {
+        assert_eq!(text(|network, out| edges(network, out), &lonely()), "source,target,weight\n");
+        assert_eq!(text(|network, out| nodes(network, out), &lonely()).lines().count(), 2);
+    }
+}
