@@ -35,7 +35,7 @@ export function pack(values, bits, { gaps = false, low, high } = {}) {
 const indices = (values) => ({ ...pack([], 32), step: 1, data: Buffer.from(Uint32Array.from(values).buffer).toString("base64") });
 
 const FIRST = ["mira", "ben", "zoe", "eva", "sam", "lena", "uma", "max", "otto", "ines", "kofi", "ada", "noor", "ravi", "jun", "tess", "lars", "yara", "emil", "pia", "hugo", "nils", "rosa", "theo"];
-const HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "\u202Eevil\u202D", "مُستخدم", "a&b\"c'd", "name with   spaces", "", "constructor", "__proto__", "#agent=mira", "😀👨‍👩‍👧‍👦", "x".repeat(180), "line\nbreak", "null"];
+export const HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "\u202Eevil\u202D", "مُستخدم", "a&b\"c'd", "name with   spaces", "", "constructor", "__proto__", "#agent=mira", "😀👨‍👩‍👧‍👦", "x".repeat(180), "line\nbreak", "null"];
 
 const clamp = (value) => Math.min(1, Math.max(0, value));
 const round = (value) => Math.round(value * 1e4) / 1e4;

@@ -3,7 +3,7 @@ import { chart, type Chart } from "./chart";
 import { opinionWords } from "./colour";
 import type { Card } from "./data";
 import { bdi, el, icon, pairs, style } from "./dom";
-import { figure, percent, plural, print, significant } from "./numbers";
+import { figure, percent, print, significant } from "./numbers";
 import type { Report, Standing } from "./report";
 import { close, open } from "./route";
 
@@ -87,7 +87,7 @@ function product({ centrality, informativeness, influence, share, row }: Standin
   return el(
     "div",
     { class: "product" },
-    el("div", { class: "tiles" }, tile("centrality", centrality, "centrality: how much it is heard"), sign("×"), tile("informativeness", informativeness, "informativeness: how much it knows"), sign("="), tile("influence", influence, "influence")),
+    el("div", { class: "tiles" }, tile("centrality", centrality, "centrality: how much it is heard"), sign("×"), tile("informativeness", informativeness, "informa\u00ADtiveness: how much it knows"), sign("="), tile("influence", influence, "influence")),
     el("p", {}, el("strong", {}, percent(share)), ` of all influence; ${range}.`),
   );
 }
@@ -140,7 +140,7 @@ function bars(report: Report, rows: [agent: number, part: number, note: string][
   if (rows.length === 0) return el("p", { class: "muted" }, "Nobody.");
   return el(
     "ul",
-    { class: "bars" },
+    { class: rows.some(([, , note]) => note !== "") ? "bars noted" : "bars" },
     ...rows.map(([agent, part, note]) =>
       el("li", {}, link(report, agent), el("span", { class: "bar", "aria-hidden": "true" }, style(el("i", { class: part < 0 ? "fill below" : "fill" }), { width: `${(100 * Math.abs(part)) / largest}%` })), el("span", { class: "figure", title: note || undefined }, percent(part)), note !== "" && el("span", { class: "muted small note-line" }, note)),
     ),
@@ -161,5 +161,5 @@ function rest({ row }: Standing): HTMLElement | null {
     ["PageRank", "pagerank", row.pagerank, "number"],
   ];
   const known = lines.flatMap(([label, field, value, kind]) => (value === undefined ? [] : [[label, figure(field, value, kind)] as [string, Node]]));
-  return block(`${plural(known.length, "more number")}`, pairs(known, "pairs compact"));
+  return block("More numbers", pairs(known, "pairs compact"));
 }

@@ -67,7 +67,7 @@ export function network(report: Report): { element: HTMLElement; start: () => vo
   );
   const button = (name: "plus" | "minus" | "fit", label: string, act: () => void) => el("button", { type: "button", class: "square", "aria-label": label, title: label, onclick: act }, icon(name));
   const zooms = el("div", { class: "zooms" }, button("plus", "Zoom in", () => stage?.zoom(1.5)), button("minus", "Zoom out", () => stage?.zoom(1 / 1.5)), button("fit", "Show everything", () => stage?.zoom(null)));
-  const figure = el("div", { class: "stage", role: "group", "aria-label": "Network drawing; the list of agents beside it does the same by keyboard" }, host, zooms, el("p", { class: "stage-hint muted" }, "Ctrl + scroll or pinch to zoom, drag to move"));
+  const figure = el("div", { class: "stage", role: "group", "aria-label": "Network drawing; the list of agents beside it does the same by keyboard" }, host, zooms, el("p", { class: "stage-hint muted" }, el("span", { class: "fine-only" }, "Ctrl + scroll to zoom, drag to move"), el("span", { class: "coarse-only" }, "Two fingers zoom and move")));
   const paper = el("div", { class: "paper-only" });
   const element = section(
     "network",
@@ -80,9 +80,16 @@ export function network(report: Report): { element: HTMLElement; start: () => vo
   say();
 
   function start(): void {
-    const canDraw = hasWebgl();
-    stage = canDraw ? webgl(scene, host, events) : drawn(scene, host, events);
-    figure.dataset.drawing = canDraw ? "webgl" : "svg";
+    try {
+      stage = webgl(scene, host, events);
+      figure.dataset.drawing = "webgl";
+    } catch (error) {
+      // Asked only now: the first context of a page is slow to come.
+      if (hasWebgl()) throw error;
+      host.replaceChildren();
+      stage = drawn(scene, host, events);
+      figure.dataset.drawing = "svg";
+    }
     report.theme.on(() => stage?.refresh(false));
     report.time.on(() => {
       scene.retime();

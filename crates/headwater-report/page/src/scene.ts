@@ -3,8 +3,9 @@ import { INKS, mix, opinionColour } from "./colour";
 import type { Report } from "./report";
 import type { Theme } from "./state";
 
-/** Edges that look like arrows; more of them are lines, which are quicker and no less readable. */
-export const ARROWS = 1200;
+/** How many edges may be bent, which takes the graphics card the longest, and how many may have a head at all. */
+const CURVES = 400;
+const ARROWS = 3000;
 
 export interface Filter {
   /** Least |weight|. */
@@ -41,10 +42,10 @@ export class Scene {
     return this.report.theme.value;
   }
 
-  /** Weight of the last edge that is shown at first: about three for each agent are still readable. */
+  /** Weight of the last edge that is shown at first: about two for each agent are still readable. */
   private startWeight(): number {
     const { weights } = this.report.edges;
-    const wanted = Math.min(1500, Math.max(150, 3 * this.report.page.agents.length));
+    const wanted = Math.min(1000, Math.max(150, 2 * this.report.page.agents.length));
     return weights.length <= wanted ? 0 : Math.abs(weights[wanted - 1] ?? 0);
   }
 
@@ -52,7 +53,7 @@ export class Scene {
   retime(): void {
     const standings = this.report.standings();
     const agents = this.radii.length;
-    const crowd = agents <= 40 ? [6, 28] : agents <= 200 ? [3.5, 22] : agents <= 1000 ? [2.2, 18] : [1.2, 14];
+    const crowd = agents <= 40 ? [6, 28] : agents <= 200 ? [3.5, 22] : agents <= 1000 ? [2.8, 20] : [1.5, 16];
     const [least = 1, most = 1] = crowd;
     const largest = standings.reduce((high, { share }) => Math.max(high, share), 1e-9);
     for (const { agent, rank, share } of standings) {
@@ -103,9 +104,15 @@ export class Scene {
     return speakers[edge] === this.lit ? "shapes" : listeners[edge] === this.lit ? "hears" : null;
   }
 
+  /** Bent arrows as long as there are few edges, then straight ones, then plain lines. */
+  shape(): "curve" | "arrow" | "line" {
+    return this.visible.length <= CURVES ? "curve" : this.visible.length <= ARROWS ? "arrow" : "line";
+  }
+
   width(edge: number): number {
     const part = Math.abs(this.weights[edge] ?? 0) / (this.report.strongest || 1);
-    return (this.visible.length > ARROWS ? 0.35 : 0.7) + 3.6 * part ** 0.8;
+    const plain = (this.visible.length > ARROWS ? 0.5 : 1) + (this.radii.length > 200 ? 2 : 3.4) * part ** 0.8;
+    return this.touches(edge) ? Math.max(1.6, plain) : plain;
   }
 
   stroke(edge: number, theme: Theme = this.theme): [colour: string, opacity: number] {
@@ -113,7 +120,7 @@ export class Scene {
     const weight = this.weights[edge] ?? 0;
     const part = Math.abs(weight) / (this.report.strongest || 1);
     const sure = this.report.edges.significant?.[edge] !== 0;
-    const crowd = this.visible.length > 4000 ? 0.35 : this.visible.length > ARROWS ? 0.6 : 1;
+    const crowd = this.visible.length > 4000 ? 0.35 : this.visible.length > 400 ? 0.6 : 1;
     const plain = (sure ? 0.2 + 0.6 * Math.sqrt(part) : 0.1 + 0.2 * Math.sqrt(part)) * crowd;
     const touch = this.touches(edge);
     if (touch) return [inks[touch], sure ? 0.9 : 0.5];

@@ -37,7 +37,7 @@ const COLUMNS: Column[] = [
   { id: "share", label: "Share of influence", help: "The agent's part of all influence; the shares sum to 100%. The thin line is the 90% interval: where the lines of two agents overlap widely, their order is not known.", kind: "share", always: true },
   { id: "influence", label: "Influence", help: "Centrality × informativeness.", kind: "number", always: true },
   { id: "centrality", label: "Centrality", help: "How much the network listens to the agent, directly and through others; sums to one.", kind: "number", always: true },
-  { id: "informativeness", label: "Informa­tiveness", help: "How much the agent's own evidence speaks for what the network settles on, beyond what it took from others. Below zero it speaks against.", kind: "number", always: true },
+  { id: "informativeness", label: "Informa\u00ADtiveness", help: "How much the agent's own evidence speaks for what the network settles on, beyond what it took from others. Below zero it speaks against.", kind: "number", always: true },
   { id: "p_value", label: "P-value", help: "How often a world in which nobody listens has this agent heard as much. Small for agents who are heard.", kind: "number" },
   { id: "posts", label: "Posts", help: "Posts per time step: compare the ranking with mere activity.", kind: "number" },
   { id: "silent_share", label: "Silent", help: "Share of time steps without a post.", kind: "share" },

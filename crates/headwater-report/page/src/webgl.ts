@@ -3,15 +3,19 @@ import { createEdgeCurveProgram } from "@sigma/edge-curve";
 import { createNodeBorderProgram } from "@sigma/node-border";
 import Graph from "graphology";
 import Sigma from "sigma";
-import { EdgeLineProgram } from "sigma/rendering";
+import { EdgeRectangleProgram, createEdgeArrowProgram } from "sigma/rendering";
 import type { Settings } from "sigma/settings";
 import type { NodeDisplayData, PartialButFor } from "sigma/types";
 import { INKS, rgb } from "./colour";
-import { ARROWS, type Scene } from "./scene";
+import type { Scene } from "./scene";
 import type { Stage, StageEvents } from "./network";
 
 type Named = PartialButFor<NodeDisplayData, "x" | "y" | "size" | "label" | "color">;
 const FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+
+const HEAD = { extremity: "target", lengthToThicknessRatio: 3.2, widenessToThicknessRatio: 2.6 } as const;
+/** Milliseconds between frames above which edges are left out while the network is moved. */
+const SLOW = 60;
 
 export function hasWebgl(): boolean {
   try {
@@ -79,14 +83,15 @@ export function webgl(scene: Scene, host: HTMLElement, events: StageEvents): Sta
     nodeProgramClasses: {
       circle: createNodeBorderProgram({
         borders: [
-          { size: { value: 1.2, mode: "pixels" }, color: { attribute: "borderColor" } },
+          { size: { attribute: "borderSize", defaultValue: 1, mode: "pixels" }, color: { attribute: "borderColor" } },
           { size: { fill: true }, color: { attribute: "color" } },
         ],
       }),
     },
     edgeProgramClasses: {
-      line: EdgeLineProgram,
-      curve: createEdgeCurveProgram({ arrowHead: { extremity: "target", lengthToThicknessRatio: 3.2, widenessToThicknessRatio: 2.6 } }),
+      line: EdgeRectangleProgram,
+      arrow: createEdgeArrowProgram(HEAD),
+      curve: createEdgeCurveProgram({ arrowHead: HEAD }),
     },
     labelFont: FONT,
     labelSize: 12,
@@ -100,16 +105,18 @@ export function webgl(scene: Scene, host: HTMLElement, events: StageEvents): Sta
     minCameraRatio: 0.03,
     maxCameraRatio: 1.6,
     zIndex: true,
-    minEdgeThickness: 0.5,
+    minEdgeThickness: 0.8,
     inertiaDuration: still() ? 0 : 200,
     zoomDuration: still() ? 0 : 200,
     doubleClickZoomingDuration: still() ? 0 : 200,
     nodeReducer: (key, data) => {
       const agent = Number(key);
       const near = scene.near(agent);
+      const size = (scene.radii[agent] ?? 1) * small();
       return {
         ...data,
-        size: (scene.radii[agent] ?? 1) * small(),
+        size,
+        borderSize: Math.min(1.2, size / 5),
         color: scene.colour(agent),
         borderColor: INKS[scene.theme].paper,
         label: near ? scene.label(agent) : null,
@@ -120,7 +127,7 @@ export function webgl(scene: Scene, host: HTMLElement, events: StageEvents): Sta
     edgeReducer: (key, data) => {
       const edge = Number(key);
       const touch = scene.touches(edge) !== null;
-      return { ...data, size: scene.width(edge) * small(), color: premultiplied(...scene.stroke(edge)), type: scene.visible.length <= ARROWS ? "curve" : "line", zIndex: touch ? 2 : 1 };
+      return { ...data, size: scene.width(edge) * small(), color: premultiplied(...scene.stroke(edge)), type: scene.shape(), zIndex: touch ? 2 : 1 };
     },
   });
 
@@ -146,6 +153,14 @@ export function webgl(scene: Scene, host: HTMLElement, events: StageEvents): Sta
   sigma.on("clickNode", ({ node }) => events.choose(Number(node)));
 
   const camera = sigma.getCamera();
+  let [moved, pace] = [0, 0];
+  camera.on("updated", () => {
+    const now = performance.now();
+    // Pauses between two movements say nothing about speed.
+    if (now - moved < 1000) pace = 0.7 * pace + 0.3 * (now - moved);
+    moved = now;
+    if (pace > SLOW && !sigma.getSetting("hideEdgesOnMove")) sigma.setSetting("hideEdgesOnMove", true);
+  });
   const move = (to: { x?: number; y?: number; ratio?: number }): void => {
     if (still()) camera.setState(to);
     else void camera.animate(to, { duration: 300 });
