@@ -292,6 +292,9 @@ test("chart and heat map are read by keyboard", () =>
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
     assert.match(await page.locator("#opinions .readout").textContent(), /Mean \d+%/);
+    await page.locator("#highlight").fill(data.agents[1]);
+    await page.locator("#highlight").press("Enter");
+    assert.ok((await page.locator("#opinions .readout").textContent()).startsWith(data.agents[1]));
     await page.locator(".heat-field").first().focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
@@ -307,7 +310,9 @@ test("prints, with the network as a drawing", () =>
     await page.emulateMedia({ media: "print" });
     assert.ok(await page.locator(".paper-only svg").isVisible());
     assert.equal(await page.locator(".stage").isVisible(), false);
+    assert.equal(await page.locator("html").getAttribute("data-theme"), "light");
     await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+    assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
   }));
 
 test("draws without a graphics card", async () => {

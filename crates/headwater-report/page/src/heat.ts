@@ -62,7 +62,7 @@ export function heat(report: Report): { element: HTMLElement; start: () => void 
   const element = section(
     "weights",
     "Who listens to whom, in numbers",
-    "Each row is a speaker, each column a listener, both by rank from the top left. Dark in the light theme, bright in the dark one, is a heavy weight; the diagonal is how much agents keep to themselves.",
+    "Each row is a speaker, each column a listener, both by rank from the top left. The stronger the colour, the heavier the weight; the diagonal is how much agents keep to themselves.",
     el("div", { class: "heats" }, ...canvases.map(({ title, field }) => el("figure", {}, field, el("figcaption", {}, title)))),
     el("div", { class: "scale" }, el("span", {}, "0"), ramp, el("span", {}, significant(largest))),
     readout,

@@ -35,6 +35,16 @@ function header(report: Report, sections: HTMLElement[]): HTMLElement {
   return el("header", { class: "top" }, el("p", { class: "brand" }, mark, "Headwater"), el("nav", { "aria-label": "Sections" }, el("ul", {}, ...links)), toggle);
 }
 
+/** Paper is light, whatever the screen is. */
+function printLight(report: Report): void {
+  let screen = report.theme.value;
+  window.addEventListener("beforeprint", () => {
+    screen = report.theme.value;
+    report.theme.set("light");
+  });
+  window.addEventListener("afterprint", () => report.theme.set(screen));
+}
+
 function start(): void {
   const app = document.getElementById("app");
   const data = document.getElementById("data");
@@ -52,6 +62,7 @@ function start(): void {
   document.body.prepend(el("a", { class: "skip", href: "#app" }, "Skip to the verdict"), header(report, sections));
   document.body.append(el("footer", {}, el("p", {}, "Made by Headwater")));
   mountTip();
+  printLight(report);
   follow(report);
 
   // A drawing per frame keeps the page answering while it comes up.

@@ -73,8 +73,8 @@ export function network(report: Report): { element: HTMLElement; start: () => vo
     "network",
     "The network",
     `An arrow goes from who speaks to who listens. ${page.network.given ? "Only edges of the given graph are possible." : "Anybody may hear anybody."}`,
-    el("div", { class: "network" }, figure, side),
     paper,
+    el("div", { class: "network" }, figure, side),
     page.network.edges > edges.weights.length && el("p", { class: "muted" }, `The page holds the ${count(edges.weights.length)} strongest of ${plural(page.network.edges, "edge")}.`),
   );
   say();

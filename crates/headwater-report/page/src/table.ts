@@ -63,7 +63,7 @@ const features = tableFeatures({
 });
 
 export function table(report: Report): HTMLElement {
-  const columns = COLUMNS.filter(({ id }) => id === "agent" || report.rows.some((row) => row[id] !== undefined));
+  const columns = COLUMNS.filter(({ id }) => id === "agent" || report.rows.some((row) => typeof row[id] === "number"));
   if (!columns.some(({ id }) => id === "share")) columns.splice(2, 0, ...COLUMNS.filter(({ id }) => id === "share"));
   const helper = createColumnHelper<typeof features, Standing>();
   const numbers = new Intl.Collator(undefined, { numeric: true });

@@ -79,7 +79,7 @@ function facts(report: Report): HTMLElement {
     fact(count(agents.length), agents.length === 1 ? "agent" : "agents"),
     fact(count(network.edges), network.given ? "edges, within the given graph" : "edges"),
     fact(bdi(hypotheses[truth] ?? ""), "is what the group settles on"),
-    fact(el("span", { "data-field": "agreement", "data-value": ranking.agreement }, percent(ranking.agreement)), "of agents agree"),
+    Number.isFinite(ranking.agreement) && fact(el("span", { "data-field": "agreement", "data-value": ranking.agreement }, percent(ranking.agreement)), "of agents agree"),
     ...(times.length > 0 ? [fact(`${shortTime(times[0] ?? "")} – ${shortTime(times[times.length - 1] ?? "")}`, plural(times.length * (opinions?.merged ?? 1), "time step"))] : []),
   );
 }
