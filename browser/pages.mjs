@@ -56,6 +56,8 @@ export async function page(name) {
   else writeFileSync(file, await wrap(SAMPLES[name]()));
   const json = /<script type="application\/json" id="data">([^]*?)<\/script>/.exec(readFileSync(file, "utf8"))?.[1];
   const data = JSON.parse(json ?? "null");
+  // While the page is worked on: its newest script around the program's data, without building the program again.
+  if (process.env.HEADWATER_REWRAP) writeFileSync(file, await wrap(data));
   // The page's numbers are compared with what `rank` itself printed, not with what the page was given.
   if (REAL && PROGRAM[name]) data.ranking.agents = JSON.parse(readFileSync(path.join(OUT, `${name}.ranking.json`), "utf8")).agents;
   made.set(name, { file, data });

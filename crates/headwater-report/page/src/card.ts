@@ -7,6 +7,9 @@ import { figure, percent, print, significant } from "./numbers";
 import type { Report, Standing } from "./report";
 import { close, open } from "./route";
 
+/** Weights that are rounding. */
+const NOTHING = 1e-9;
+
 export function mountCard(report: Report): void {
   const body = el("div", { class: "card-body" });
   const dialog = el("dialog", { class: "card", "aria-labelledby": "card-title" }, body);
@@ -27,8 +30,12 @@ export function mountCard(report: Report): void {
     body.querySelector<HTMLElement>("h2")?.focus({ preventScroll: true });
     plot = start();
   };
-  // Esc, by the browser's own rule for dialogs.
-  dialog.addEventListener("close", () => report.chosen.value !== null && close(report));
+  // Esc. The browser tells of a closed dialog only later, when another card may be open already.
+  dialog.addEventListener("cancel", (event) => {
+    event.preventDefault();
+    close(report);
+  });
+  dialog.addEventListener("close", () => !dialog.open && report.chosen.value !== null && close(report));
   dialog.addEventListener("click", (event) => event.target === dialog && close(report));
   report.chosen.on(show);
   show(report.chosen.value);
@@ -100,9 +107,9 @@ function explained(report: Report, card: Card): Node[] {
     block(
       "Who shaped it",
       el("p", { class: "muted small" }, `Part of its expected belief that came from each; it gives itself a weight of ${significant(card.self_weight)}.`),
-      bars(report, card.shaped_by.map(([agent, part, weight]) => [agent, part, weight === 0 ? "only through others" : `direct weight ${significant(weight)}`]), largest),
+      bars(report, card.agent, card.shaped_by.map(([agent, part, weight]) => [agent, part, agent === card.agent ? "its own evidence" : Math.abs(weight) < NOTHING ? "only through others" : `direct weight ${significant(weight)}`]), largest),
     ),
-    block("Whom it shapes", el("p", { class: "muted small" }, "Part of their expected belief that came from it."), bars(report, card.shapes.map(([agent, part]) => [agent, part, ""]), largest)),
+    block("Whom it shapes", el("p", { class: "muted small" }, "Part of their expected belief that came from it."), bars(report, card.agent, card.shapes.map(([agent, part]) => [agent, part, ""]), largest)),
   );
   if (card.paths.length > 0) {
     parts.push(
@@ -136,13 +143,13 @@ function gone(report: Report, { without }: Card): Node[] {
 
 const link = (report: Report, agent: number): HTMLElement => el("button", { type: "button", class: "link", onclick: () => open(report, agent) }, bdi(report.name(agent)));
 
-function bars(report: Report, rows: [agent: number, part: number, note: string][], largest: number): HTMLElement {
+function bars(report: Report, self: number, rows: [agent: number, part: number, note: string][], largest: number): HTMLElement {
   if (rows.length === 0) return el("p", { class: "muted" }, "Nobody.");
   return el(
     "ul",
     { class: rows.some(([, , note]) => note !== "") ? "bars noted" : "bars" },
     ...rows.map(([agent, part, note]) =>
-      el("li", {}, link(report, agent), el("span", { class: "bar", "aria-hidden": "true" }, style(el("i", { class: part < 0 ? "fill below" : "fill" }), { width: `${(100 * Math.abs(part)) / largest}%` })), el("span", { class: "figure", title: note || undefined }, percent(part)), note !== "" && el("span", { class: "muted small note-line" }, note)),
+      el("li", {}, agent === self ? el("span", {}, "itself") : link(report, agent), el("span", { class: "bar", "aria-hidden": "true" }, style(el("i", { class: part < 0 ? "fill below" : "fill" }), { width: `${(100 * Math.abs(part)) / largest}%` })), el("span", { class: "figure", title: note || undefined }, percent(part)), note !== "" && el("span", { class: "muted small note-line" }, note)),
     ),
   );
 }

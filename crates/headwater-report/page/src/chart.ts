@@ -41,7 +41,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
     ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
     ctx.clip();
     ctx.lineWidth = devicePixelRatio;
-    ctx.strokeStyle = alpha(inks().edge, Math.max(inks().faint, Math.min(0.3, 4 / behind.length)));
+    ctx.strokeStyle = alpha(inks().edge, Math.max(inks().faint, Math.min(0.3, 6 / behind.length)));
     const xs = steps.map((step) => u.valToPos(step, "x", true));
     const [zero, one] = [u.valToPos(0, "y", true), u.valToPos(1, "y", true)];
     for (const values of behind) {
@@ -83,18 +83,35 @@ export function chart(report: Report, height: number, label: string, changes: [n
     readout.textContent = `${shortTime(times[step] ?? "")}: ${values.join(", ")}`;
   }
 
+  /** From where to where the beliefs go: all of 0…1, or less where all of it would flatten them. */
+  function reach(): [number, number] {
+    let [low, high] = [1, 0];
+    for (const values of [...behind, ...named.map((line) => line.values)]) {
+      for (let step = 0; step < values.length; step += 1) {
+        const value = values[step] ?? NaN;
+        if (value < low) low = value;
+        if (value > high) high = value;
+      }
+    }
+    if (high - low > 0.4 || high < low) return [0, 1];
+    const room = Math.max(0.01, 0.15 * (high - low));
+    return [Math.max(0, low - room), Math.min(1, high + room)];
+  }
+
   function build(): void {
     plot?.destroy();
+    const range = reach();
+    const digits = range[1] - range[0] < 0.05 ? 1 : 0;
     const axis = { stroke: () => inks().muted, grid: { stroke: () => inks().line, width: 1 }, ticks: { show: false }, font: `12px ${getComputedStyle(host).fontFamily || "sans-serif"}` };
     plot = new uPlot(
       {
         width: Math.max(200, host.clientWidth || 600),
         height,
         legend: { show: false },
-        scales: { x: { time: false, range: [0, Math.max(1, steps.length - 1)] }, y: { range: [0, 1] } },
+        scales: { x: { time: false, range: [0, Math.max(1, steps.length - 1)] }, y: { range } },
         axes: [
           { ...axis, size: 28, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: 90, values: (_, splits) => splits.map((split) => shortTime(times[split] ?? "")) },
-          { ...axis, size: 46, values: (_, splits) => splits.map((split) => `${Math.round(split * 100)}%`) },
+          { ...axis, size: 46, values: (_, splits) => splits.map((split) => `${(split * 100).toFixed(digits)}%`) },
         ],
         series: [{}, ...named.map(({ label: name, ink, width, dash }) => ({ label: name, stroke: () => inks()[ink], width, dash, points: { show: steps.length < 3 }, spanGaps: true }))],
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
@@ -138,7 +155,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
   };
 }
 
-const percentOrSilence = (value: number | undefined): string => (value === undefined || Number.isNaN(value) ? "silent" : `${(100 * value).toFixed(0)}%`);
+const percentOrSilence = (value: number | undefined): string => (value === undefined || Number.isNaN(value) ? "silent" : `${(100 * value).toFixed(1)}%`);
 
 /** What a line does, for those who do not see it. */
 function summary(lines: Line[], times: string[]): string {
@@ -147,7 +164,7 @@ function summary(lines: Line[], times: string[]): string {
       const known = Array.from(values, (value, step) => [value, step] as const).filter(([value]) => !Number.isNaN(value));
       const [first, last] = [known[0], known[known.length - 1]];
       if (!first || !last) return `${label} never spoke`;
-      return `${label}: ${percentOrSilence(first[0])} on ${shortTime(times[first[1]] ?? "")}, ${percentOrSilence(last[0])} on ${shortTime(times[last[1]] ?? "")}`;
+      return `${label}: ${percentOrSilence(first[0])} at ${shortTime(times[first[1]] ?? "")}, ${percentOrSilence(last[0])} at ${shortTime(times[last[1]] ?? "")}`;
     })
     .join("; ");
 }

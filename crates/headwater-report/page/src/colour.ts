@@ -47,7 +47,14 @@ const AGAINST = {
   dark: ["#141d23", "#4a1f3c", "#8a3a70", "#cf7fb0", "#ffd9f0"],
 } as const;
 
-export const leaningColour = (value: number, theme: Theme): string => along(LEANING[theme], value);
+/** How far from one half the scale of opinions reaches: as far as the agents do, or all would look alike. */
+export function leaningReach(report: Report): number {
+  const farthest = (report.page.opinions?.leaning ?? []).reduce((far: number, value) => Math.max(far, value === null ? 0 : Math.abs(value - 0.5)), 0);
+  return [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4].find((reach) => farthest <= reach) ?? 0.5;
+}
+
+/** From −1, as far against the reference as anybody is, to 1. */
+export const leaningColour = (value: number, theme: Theme): string => along(LEANING[theme], (value + 1) / 2);
 export const hypothesisColour = (index: number, theme: Theme): string => HYPOTHESES[theme][index % HYPOTHESES[theme].length] ?? "#000000";
 
 /** A weight of the heat map as a part of the largest; the root makes small ones visible. */
@@ -62,7 +69,7 @@ export function opinionColour(report: Report, agent: number, theme: Theme): stri
   if (!opinions) return INKS[theme].accent;
   const leaning = opinions.leaning[agent] ?? null;
   if (leaning === null) return INKS[theme].unknown;
-  if (hypotheses.length <= 2) return leaningColour(leaning, theme);
+  if (hypotheses.length <= 2) return leaningColour((leaning - 0.5) / report.reach, theme);
   const favourite = believed(report, agent);
   return favourite === null ? INKS[theme].unknown : hypothesisColour(favourite, theme);
 }
@@ -81,5 +88,5 @@ export function opinionWords(report: Report, agent: number): string {
   if (leaning === null) return "never spoke";
   const favourite = hypotheses.length > 2 ? believed(report, agent) : null;
   const [hypothesis, belief] = favourite === null ? [reference, leaning] : [favourite, report.moods?.[agent]?.[favourite] ?? NaN];
-  return `belief in “${hypotheses[hypothesis]}” ${(100 * belief).toFixed(0)}%`;
+  return `belief in “${hypotheses[hypothesis]}” ${(100 * belief).toFixed(1)}%`;
 }

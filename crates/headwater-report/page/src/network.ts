@@ -5,7 +5,7 @@ import { drawing, drawn } from "./drawing";
 import { count, percent, plural, significant } from "./numbers";
 import type { Report } from "./report";
 import { open } from "./route";
-import { Scene } from "./scene";
+import { Scene, VISIBLE } from "./scene";
 import { hideTip, showTip } from "./tip";
 import { hasWebgl, webgl } from "./webgl";
 
@@ -47,10 +47,11 @@ export function network(report: Report): { element: HTMLElement; start: () => vo
     choose: (agent) => open(report, agent),
   };
 
+  const real = edges.weights.reduce((number, weight) => number + (weight === 0 ? 0 : 1), 0);
   const shown = el("output", { class: "muted", for: "weight-filter" });
   const say = (): void => {
     const least = scene.filter.weight > 0 ? `weight at least ${significant(scene.filter.weight)}` : "all weights";
-    shown.textContent = `${count(scene.visible.length)} of ${plural(edges.weights.length, "edge")}: ${least}`;
+    shown.textContent = `${count(scene.visible.length)} of ${plural(real, "edge")}: ${least}`;
   };
   const refilter = eachFrame(() => {
     scene.refilter();
@@ -188,7 +189,7 @@ function finder(report: Report, light: (agent: number | null) => void, look: (ag
 
 function filters(report: Report, scene: Scene, changed: () => void, shown: HTMLElement): HTMLElement {
   const { weights, p, significant: sure } = report.edges;
-  const least = Math.max(1e-9, weights.reduce((low, weight) => (weight !== 0 ? Math.min(low, Math.abs(weight)) : low), Infinity));
+  const least = Math.max(0.1 * VISIBLE * report.strongest, weights.reduce((low, weight) => (weight !== 0 ? Math.min(low, Math.abs(weight)) : low), Infinity));
   const ratio = Math.log(report.strongest / least) || 1;
   // Weights span decades, so the slider goes by ratios; its first stop lets everything through.
   const weightAt = (stop: number): number => (stop <= 0 ? 0 : least * Math.exp((ratio * stop) / STOPS) * (1 - 1e-9));
@@ -231,9 +232,9 @@ function legend(report: Report): HTMLElement {
     const colours: Node[] = [];
     if (!page.opinions) colours.push(el("p", { class: "muted" }, "Made without beliefs: agents have no opinion to be coloured by."));
     else if (page.hypotheses.length <= 2) {
-      const ramp = el("span", { class: "ramp", "aria-hidden": "true" }, ...Array.from({ length: 25 }, (_, step) => style(el("i"), { background: leaningColour(step / 24, theme) })));
-      const against = page.hypotheses[1 - page.reference] ?? "";
-      colours.push(el("div", { class: "scale" }, el("span", {}, bdi(against)), ramp, el("span", {}, bdi(page.hypotheses[page.reference] ?? ""))));
+      const ramp = el("span", { class: "ramp", "aria-hidden": "true" }, ...Array.from({ length: 25 }, (_, step) => style(el("i"), { background: leaningColour(step / 12 - 1, theme) })));
+      const end = (name: string | undefined) => el("span", {}, bdi(name ?? ""), ` ${(50 + 100 * report.reach).toFixed(0)}%`);
+      colours.push(el("div", { class: "scale" }, end(page.hypotheses[1 - page.reference]), ramp, end(page.hypotheses[page.reference])));
     } else {
       const held = new Set(page.agents.map((_, agent) => believed(report, agent)));
       colours.push(el("ul", {}, ...page.hypotheses.map((name, index) => held.has(index) && el("li", {}, dot(hypothesisColour(index, theme)), bdi(name))).filter((item) => item instanceof Node)));

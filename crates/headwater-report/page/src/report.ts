@@ -1,4 +1,5 @@
 // The data as the sections want it: by agent, at the chosen time.
+import { leaningReach } from "./colour";
 import type { Card, Page, RankRow } from "./data";
 import { unpack, unpackIndices } from "./packed";
 import { Cell, themeCell, type Theme } from "./state";
@@ -31,6 +32,8 @@ export class Report {
   readonly strongest: number;
   /** Mean belief per agent and hypothesis, null for agents that never spoke; only where there are more than two. */
   readonly moods: (number[] | null)[] | null;
+  /** Of the colours of opinion. */
+  readonly reach: number;
   readonly beliefs: Float64Array | null;
   readonly mean: Float64Array | null;
   /** The agent whose card is open. */
@@ -67,6 +70,7 @@ export class Report {
       informativeness: row.informativeness,
       row,
     }));
+    this.reach = leaningReach(this);
     this.beliefs = opinions ? unpack(opinions.beliefs) : null;
     this.mean = opinions ? unpack(opinions.mean) : null;
     // Two hypotheses are coloured by `leaning`.

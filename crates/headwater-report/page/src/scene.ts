@@ -7,6 +7,9 @@ import type { Theme } from "./state";
 const CURVES = 400;
 const ARROWS = 3000;
 
+/** Weights below this part of the largest are hidden at first. */
+export const VISIBLE = 0.002;
+
 export interface Filter {
   /** Least |weight|. */
   weight: number;
@@ -46,7 +49,10 @@ export class Scene {
   private startWeight(): number {
     const { weights } = this.report.edges;
     const wanted = Math.min(1000, Math.max(150, 2 * this.report.page.agents.length));
-    return weights.length <= wanted ? 0 : Math.abs(weights[wanted - 1] ?? 0);
+    const last = weights.length <= wanted ? 0 : Math.abs(weights[wanted - 1] ?? 0);
+    // Exact fits leave rounding where there is no edge.
+    const least = weights.reduce((low, weight) => Math.min(low, Math.abs(weight)), Infinity);
+    return Math.max(last, least < VISIBLE * this.report.strongest ? VISIBLE * this.report.strongest : 0);
   }
 
   /** Takes sizes and weights from the chosen time. */

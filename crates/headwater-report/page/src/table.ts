@@ -268,7 +268,8 @@ function shareBar({ share, row }: Standing, { low, high }: Scale): HTMLElement {
   const place = (value: number): number => (100 * (value - low)) / (high - low);
   const between = (element: HTMLElement, from: number, to: number) => style(element, { left: `${place(Math.min(from, to))}%`, width: `${Math.abs(place(to) - place(from))}%` });
   const bar = el("span", { class: "bar", "aria-hidden": "true" }, between(el("i", { class: share < 0 ? "fill below" : "fill" }), 0, share));
-  if (row?.share_low !== undefined && row.share_high !== undefined) bar.append(between(el("i", { class: "whisker" }), row.share_low, row.share_high));
+  // An interval of no width is a stroke that says nothing.
+  if (row?.share_low !== undefined && row.share_high !== undefined && row.share_high - row.share_low > 0.005 * (high - low)) bar.append(between(el("i", { class: "whisker" }), row.share_low, row.share_high));
   bar.title = percent(share);
   return bar;
 }
