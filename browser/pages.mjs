@@ -1,7 +1,7 @@
 // The pages under test: made by the program where it has `report` (environment HEADWATER), else by wrap.mjs. Worlds that
 // the program would take long to learn, or that it cannot have, are samples in either case.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { HOSTILE, SAMPLES } from "./samples.mjs";
@@ -20,7 +20,15 @@ function reports() {
 }
 export const REAL = reports();
 
-/** From a simulated world to the page; `beliefs` may be changed on the way. */
+/** The program's own demonstration: posts, a graph of who follows whom, names. */
+function fromDemo(name) {
+  const folder = path.join(OUT, `${name}-files`);
+  run("demo", "--out", folder, "--quiet");
+  copyFileSync(path.join(folder, "report.html"), path.join(OUT, `${name}.html`));
+  copyFileSync(path.join(folder, "ranking.json"), path.join(OUT, `${name}.ranking.json`));
+}
+
+/** From a simulated world to the page; the names in the beliefs may be changed on the way. */
 function fromProgram(name, { simulate = [], learn = [], names, sure = true }) {
   const folder = path.join(OUT, `${name}-world`);
   const [model, ranking] = [path.join(OUT, `${name}.model.json`), path.join(OUT, `${name}.ranking.json`)];
@@ -38,6 +46,7 @@ function fromProgram(name, { simulate = [], learn = [], names, sure = true }) {
 }
 
 const PROGRAM = {
+  demo: { demo: true },
   twenty: { simulate: ["--agents", "20", "--steps", "120", "--hypotheses", "2", "--seed", "4"] },
   five: { simulate: ["--agents", "24", "--steps", "120", "--hypotheses", "5", "--seed", "6"] },
   tracked: { simulate: ["--agents", "12", "--steps", "900", "--change", "topology:300:0.05", "--seed", "9"], learn: ["--follow"], sure: false },
@@ -52,7 +61,8 @@ export async function page(name) {
   if (made.has(name)) return made.get(name);
   mkdirSync(OUT, { recursive: true });
   const file = path.join(OUT, `${name}.html`);
-  if (REAL && PROGRAM[name]) fromProgram(name, PROGRAM[name]);
+  if (REAL && PROGRAM[name]?.demo) fromDemo(name);
+  else if (REAL && PROGRAM[name]) fromProgram(name, PROGRAM[name]);
   else writeFileSync(file, await wrap(SAMPLES[name]()));
   const json = /<script type="application\/json" id="data">([^]*?)<\/script>/.exec(readFileSync(file, "utf8"))?.[1];
   const data = JSON.parse(json ?? "null");

@@ -213,6 +213,7 @@ export function sample({
 }
 
 export const SAMPLES = {
+  demo: () => sample({ truth: true, agents: 24, edges: 110, seed: 31 }),
   twenty: () => sample({ truth: true }),
   hundreds: () => sample({ agents: 500, edges: 20000, steps: 180, seed: 11 }),
   thousands: () => sample({ agents: 5000, edges: 60000, shown: 20000, steps: 60, cards: 300, seed: 5 }),

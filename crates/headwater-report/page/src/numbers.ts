@@ -6,8 +6,8 @@ export type Kind = "share" | "number" | "count";
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const signed = (text: string): string => text.replace("-", "−");
 
-/** One decimal of a percent. */
-export const percent = (value: number): string => `${signed((100 * value).toFixed(1))}%`;
+/** One decimal of a percent; nothing is not below zero. */
+export const percent = (value: number): string => `${signed((100 * value).toFixed(1).replace(/^-0\.0$/, "0.0"))}%`;
 
 /** Three significant digits; powers of ten only where zeros would hide the digits. */
 export function significant(value: number): string {
