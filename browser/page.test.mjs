@@ -332,6 +332,23 @@ test("draws without a graphics card", async () => {
   }
 });
 
+test("the network answers the pointer", () =>
+  visit("one", {}, async (page, data) => {
+    // The only agent there is stands in the middle.
+    const stage = page.locator(".stage");
+    assert.equal(await stage.getAttribute("data-drawing"), "webgl");
+    await stage.scrollIntoViewIfNeeded();
+    const box = await stage.boundingBox();
+    const middle = [box.x + box.width / 2, box.y + box.height / 2];
+    await page.mouse.move(middle[0] + 3, middle[1]);
+    await page.mouse.move(...middle);
+    await page.locator(".tip").waitFor();
+    assert.ok((await page.locator(".tip").textContent()).startsWith(data.agents[0]));
+    await page.mouse.click(...middle);
+    await openCard(page).waitFor();
+    assert.equal(await page.locator("#card-title").textContent(), data.agents[0]);
+  }));
+
 /** Frames a second while something happens. */
 async function frames(page, act) {
   await page.evaluate(() => {

@@ -6,7 +6,7 @@ import type { Report, Standing } from "./report";
 import { open } from "./route";
 
 const BADGES = {
-  yes: ["check", "Supported by the data", "The network forecasts better than chance."],
+  yes: ["check", "Supported by the data", "The network forecasts better than each agent’s own past."],
   no: ["none", "No evidence", "What follows is a list of numbers, not a finding."],
   unknown: ["question", "Not measured", "Nobody tested whether the data support an answer."],
 } as const;
