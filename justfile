@@ -18,6 +18,14 @@ snapshots:
 demo:
     cargo run --release --bin headwater -- demo
 
+# The report page's script and style, after a change of their sources.
+page:
+    scripts/page
+
+# The report page in a browser.
+browser:
+    scripts/browser
+
 # Kernels against the machine's matrix speed.
 bench:
     cargo bench -p headwater

@@ -1,0 +1,170 @@
+// Beliefs over time, drawn by uPlot: a few named series in front, many faint ones behind, changes as upright lines.
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { INKS, alpha } from "./colour";
+import { el } from "./dom";
+import { shortTime } from "./numbers";
+import type { Report } from "./report";
+
+export interface Line {
+  label: string;
+  values: ArrayLike<number>;
+  ink: "accent" | "shapes" | "muted";
+  width: number;
+  dash?: number[];
+}
+
+export interface Chart {
+  element: HTMLElement;
+  /** Draws other lines over other faint ones. */
+  show(lines: Line[], faint: ArrayLike<number>[]): void;
+  destroy(): void;
+}
+
+const points = (values: ArrayLike<number>): (number | null)[] => Array.from(values, (value) => (Number.isNaN(value) ? null : value));
+
+export function chart(report: Report, height: number, label: string, changes: [number, string][]): Chart {
+  const times = report.page.opinions?.times ?? [];
+  const steps = times.map((_, index) => index);
+  const host = el("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys read it point by point.` });
+  const readout = el("p", { class: "readout muted", role: "status" });
+  const element = el("div", { class: "chart-frame" }, host, readout);
+  let plot: uPlot | null = null;
+  let named: Line[] = [];
+  let behind: ArrayLike<number>[] = [];
+  const inks = () => INKS[report.theme.value];
+
+  function drawBehind(u: uPlot): void {
+    const { ctx } = u;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    ctx.clip();
+    ctx.lineWidth = devicePixelRatio;
+    ctx.strokeStyle = alpha(inks().edge, Math.max(inks().faint, Math.min(0.3, 6 / behind.length)));
+    const xs = steps.map((step) => u.valToPos(step, "x", true));
+    const [zero, one] = [u.valToPos(0, "y", true), u.valToPos(1, "y", true)];
+    for (const values of behind) {
+      ctx.beginPath();
+      let last = -2;
+      for (let step = 0; step < values.length; step += 1) {
+        const value = values[step] ?? NaN;
+        if (Number.isNaN(value)) continue;
+        const at = zero + (one - zero) * value;
+        // Silence of a few steps is bridged, so that posts now and then still make a line.
+        if (last < 0) ctx.moveTo(xs[step] ?? 0, at);
+        else ctx.lineTo(xs[step] ?? 0, at);
+        last = step;
+      }
+      ctx.stroke();
+    }
+    ctx.strokeStyle = inks().muted;
+    ctx.fillStyle = inks().muted;
+    ctx.font = `${11 * devicePixelRatio}px ${getComputedStyle(host).fontFamily}`;
+    changes.forEach(([bin, kind], index) => {
+      const x = u.valToPos(bin, "x", true);
+      ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(x, u.bbox.top);
+      ctx.lineTo(x, u.bbox.top + u.bbox.height);
+      ctx.stroke();
+      if (changes.length <= 12) ctx.fillText(kind, x + 4 * devicePixelRatio, u.bbox.top + (12 + 13 * (index % 2)) * devicePixelRatio);
+    });
+    ctx.restore();
+  }
+
+  function read(u: uPlot): void {
+    const step = u.cursor.idx;
+    if (step === null || step === undefined) {
+      readout.textContent = summary(named, times);
+      return;
+    }
+    const values = named.map(({ label: name, values: line }) => `${name} ${percentOrSilence(line[step])}`);
+    readout.textContent = `${shortTime(times[step] ?? "")}: ${values.join(", ")}`;
+  }
+
+  /** From where to where the beliefs go: all of 0…1, or less where all of it would flatten them. */
+  function reach(): [number, number] {
+    let [low, high] = [1, 0];
+    for (const values of [...behind, ...named.map((line) => line.values)]) {
+      for (let step = 0; step < values.length; step += 1) {
+        const value = values[step] ?? NaN;
+        if (value < low) low = value;
+        if (value > high) high = value;
+      }
+    }
+    if (high - low > 0.4 || high < low) return [0, 1];
+    const room = Math.max(0.01, 0.15 * (high - low));
+    return [Math.max(0, low - room), Math.min(1, high + room)];
+  }
+
+  function build(): void {
+    plot?.destroy();
+    const range = reach();
+    const digits = range[1] - range[0] < 0.05 ? 1 : 0;
+    const axis = { stroke: () => inks().muted, grid: { stroke: () => inks().line, width: 1 }, ticks: { show: false }, font: `12px ${getComputedStyle(host).fontFamily || "sans-serif"}` };
+    plot = new uPlot(
+      {
+        width: Math.max(200, host.clientWidth || 600),
+        height,
+        legend: { show: false },
+        scales: { x: { time: false, range: [0, Math.max(1, steps.length - 1)] }, y: { range } },
+        axes: [
+          { ...axis, size: 28, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: 90, values: (_, splits) => splits.map((split) => shortTime(times[split] ?? "")) },
+          { ...axis, size: 46, values: (_, splits) => splits.map((split) => `${(split * 100).toFixed(digits)}%`) },
+        ],
+        series: [{}, ...named.map(({ label: name, ink, width, dash }) => ({ label: name, stroke: () => inks()[ink], width, dash, points: { show: steps.length < 3 }, spanGaps: true }))],
+        cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+        hooks: { drawClear: [drawBehind], setCursor: [read] },
+      },
+      [steps, ...named.map(({ values }) => points(values))] as uPlot.AlignedData,
+      host,
+    );
+    read(plot);
+  }
+
+  host.addEventListener("keydown", (event) => {
+    if (!plot || steps.length === 0) return;
+    const at = plot.cursor.idx ?? (event.key === "ArrowLeft" ? steps.length : -1);
+    const moves: Record<string, number> = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: steps.length - 1 };
+    const to = moves[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const step = Math.max(0, Math.min(steps.length - 1, to));
+    plot.setCursor({ left: plot.valToPos(step, "x"), top: 10 });
+  });
+  const sized = new ResizeObserver(() => {
+    if (plot && host.clientWidth > 0 && Math.abs(plot.width - host.clientWidth) > 1) plot.setSize({ width: host.clientWidth, height });
+  });
+  sized.observe(host);
+  const repaint = (): void => plot?.redraw();
+  report.theme.on(repaint);
+
+  return {
+    element,
+    show(lines, faint) {
+      named = lines;
+      behind = faint;
+      build();
+    },
+    destroy() {
+      sized.disconnect();
+      plot?.destroy();
+      plot = null;
+    },
+  };
+}
+
+const percentOrSilence = (value: number | undefined): string => (value === undefined || Number.isNaN(value) ? "silent" : `${(100 * value).toFixed(1)}%`);
+
+/** What a line does, for those who do not see it. */
+function summary(lines: Line[], times: string[]): string {
+  return lines
+    .map(({ label, values }) => {
+      const known = Array.from(values, (value, step) => [value, step] as const).filter(([value]) => !Number.isNaN(value));
+      const [first, last] = [known[0], known[known.length - 1]];
+      if (!first || !last) return `${label} never spoke`;
+      return `${label}: ${percentOrSilence(first[0])} at ${shortTime(times[first[1]] ?? "")}, ${percentOrSilence(last[0])} at ${shortTime(times[last[1]] ?? "")}`;
+    })
+    .join("; ");
+}

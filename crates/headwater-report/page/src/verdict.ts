@@ -1,0 +1,85 @@
+// First thing on the page: who drives opinion here, whether the data say so, and what was assumed.
+import { INKS, mix } from "./colour";
+import { bdi, el, icon, style } from "./dom";
+import { count, percent, plural, shortTime } from "./numbers";
+import type { Report, Standing } from "./report";
+import { open } from "./route";
+
+const BADGES = {
+  yes: ["check", "Supported by the data", "The network forecasts better than each agent’s own past."],
+  no: ["none", "No evidence", "What follows is a list of numbers, not a finding."],
+  unknown: ["question", "Not measured", "Nobody tested whether the data support an answer."],
+} as const;
+
+/** As many segments as can be told apart. */
+const SEGMENTS = 6;
+
+export function verdict(report: Report): HTMLElement {
+  const { verdict: found, title } = report.page;
+  const kind = found.supported === null ? "unknown" : found.supported ? "yes" : "no";
+  const [sign, label, meaning] = BADGES[kind];
+  const list = (heading: string, sentences: string[], className: string) =>
+    sentences.length > 0 && el("div", { class: `note ${className}` }, el("h2", {}, heading), el("ul", {}, ...sentences.map((sentence) => el("li", {}, sentence))));
+  const notes = [list("How sure we are", found.sure, "sure"), list("What was assumed", found.assumed, "assumed"), list("Be careful", found.warnings, "warning")];
+  return el(
+    "section",
+    { id: "verdict", class: "verdict", "aria-labelledby": "headline" },
+    el("p", { class: "kicker" }, title),
+    el("h1", { id: "headline" }, found.headline),
+    el("p", { class: `badge badge-${kind}` }, icon(sign), el("strong", {}, label), el("span", {}, meaning)),
+    el("p", { class: "words" }, found.text),
+    strip(report),
+    facts(report),
+    el("div", { class: "notes" }, ...notes),
+  );
+}
+
+/** Influence as one bar, cut into those who hold it. */
+function strip(report: Report): HTMLElement | null {
+  const standings = report.standings().filter((standing) => standing.share > 0);
+  const total = standings.reduce((sum, standing) => sum + standing.share, 0);
+  if (standings.length < 2 || !(total > 0)) return null;
+  const named = standings.filter((standing, index) => index < SEGMENTS && standing.share / total >= 0.03);
+  if (named.length === 0) named.push(...standings.slice(0, 3));
+  const others = standings.length - named.length;
+  const rest = Math.max(0, 1 - named.reduce((sum, standing) => sum + standing.share, 0) / total);
+  const bar = el("div", { class: "strip-bar", "aria-hidden": "true" });
+  const swatches: HTMLElement[] = [];
+  const swatch = (): HTMLElement => {
+    const mark = el("i", { class: "swatch", "aria-hidden": "true" });
+    swatches.push(mark);
+    return mark;
+  };
+  const item = (standing: Standing) =>
+    el("li", {}, swatch(), el("button", { type: "button", class: "link", onclick: () => open(report, standing.agent) }, bdi(standing.name)), el("span", { class: "figure" }, percent(standing.share)));
+  const items = named.map(item);
+  if (others > 0) items.push(el("li", { class: "muted" }, swatch(), plural(others, "other"), el("span", { class: "figure" }, percent(rest * total))));
+  const parts = [...named.map((standing) => standing.share / total), ...(others > 0 ? [rest] : [])].map((part) => style(el("i"), { flexGrow: String(part) }));
+  bar.append(...parts);
+  const paint = (): void => {
+    const { accent, paper, line } = INKS[report.theme.value];
+    [parts, swatches].forEach((marks) => {
+      marks.forEach((mark, index) => {
+        mark.style.background = index < named.length ? mix(accent, paper, (0.72 * index) / Math.max(1, named.length)) : line;
+      });
+    });
+  };
+  paint();
+  report.theme.on(paint);
+  return el("div", { class: "strip" }, el("h2", { class: "small-head" }, "Who holds the influence"), bar, el("ul", { class: "strip-list" }, ...items));
+}
+
+function facts(report: Report): HTMLElement {
+  const { agents, hypotheses, network, opinions, ranking, truth } = report.page;
+  const fact = (value: Node | string, label: string) => el("li", {}, el("strong", {}, value), el("span", {}, label));
+  const times = opinions?.times ?? [];
+  return el(
+    "ul",
+    { class: "facts" },
+    fact(count(agents.length), agents.length === 1 ? "agent" : "agents"),
+    fact(count(network.edges), network.given ? "edges, within the given graph" : "edges"),
+    fact(bdi(hypotheses[truth] ?? ""), "is what the group settles on"),
+    Number.isFinite(ranking.agreement) && fact(el("span", { "data-field": "agreement", "data-value": ranking.agreement }, percent(ranking.agreement)), "of agents agree"),
+    ...(times.length > 0 ? [fact(`${shortTime(times[0] ?? "")} – ${shortTime(times[times.length - 1] ?? "")}`, plural(times.length * (opinions?.merged ?? 1), "time step"))] : []),
+  );
+}
