@@ -15,6 +15,7 @@ mod learn;
 mod network;
 mod output;
 mod rank;
+mod report;
 mod reproduce;
 mod score;
 mod scorer;
@@ -57,6 +58,7 @@ enum Command {
     Rank(rank::Rank),
     Explain(explain::Explain),
     Compare(compare::Compare),
+    Report(Box<report::Report>),
     Reproduce(reproduce::Reproduce),
     Score(score::Score),
     /// Prints a completion script for a shell
@@ -91,6 +93,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Rank(command) => command.run(&mut screen),
         Command::Explain(command) => command.run(&mut screen),
         Command::Compare(command) => command.run(&mut screen),
+        Command::Report(command) => command.run(&mut screen),
         Command::Reproduce(command) => command.run(&mut screen),
         Command::Score(command) => command.run(&mut screen),
         Command::Completions { shell } => {
