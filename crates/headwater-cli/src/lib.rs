@@ -16,6 +16,7 @@ mod learn;
 mod network;
 mod output;
 mod rank;
+mod report;
 mod reproduce;
 mod score;
 mod scorer;
@@ -59,6 +60,7 @@ enum Command {
     Explain(explain::Explain),
     Compare(compare::Compare),
     Export(export::Export),
+    Report(Box<report::Report>),
     Reproduce(reproduce::Reproduce),
     Score(score::Score),
     /// Prints a completion script for a shell
@@ -94,6 +96,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Explain(command) => command.run(&mut screen),
         Command::Compare(command) => command.run(&mut screen),
         Command::Export(command) => command.run(&mut screen),
+        Command::Report(command) => command.run(&mut screen),
         Command::Reproduce(command) => command.run(&mut screen),
         Command::Score(command) => command.run(&mut screen),
         Command::Completions { shell } => {
