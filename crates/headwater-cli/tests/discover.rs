@@ -266,10 +266,10 @@ fn interrupted_anywhere_it_ends_the_same() {
         assert_eq!(place.outputs(stage), whole, "{stage}");
         assert_eq!(place.json(&format!("{stage}/run.json"))["timings"]["score"]["reused"], true);
     }
-    // Killed again and again while it works, at whatever it happens to do.
+    // Killed, or asked by Ctrl-C to stop, again and again while it works, at whatever it happens to do.
     let program = assert_cmd::cargo::cargo_bin("headwater");
     let run = discover("--graph graph.csv --out killed");
-    for pause in [5, 10, 20, 30, 40, 60, 80] {
+    for pause in [5, 10, 20, 30, 40, 60, 80, 100, 120, 140, 160] {
         let mut child = std::process::Command::new(&program)
             .current_dir(place.folder.path())
             .args(run.split_whitespace())
@@ -278,8 +278,15 @@ fn interrupted_anywhere_it_ends_the_same() {
             .spawn()
             .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(pause));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        if pause % 20 == 0 {
+            let asked = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+            assert!(asked.success());
+            // Without a code where the handler was not set yet, 0 where it was done before it was asked.
+            assert!(matches!(child.wait().unwrap().code(), None | Some(0 | 130)));
+        } else {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
     place.done(&run);
     assert_eq!(place.outputs("killed"), whole);
