@@ -88,7 +88,9 @@ impl Demo {
         let path = |path: &Path| path.display().to_string();
         let (posts, graph, out) = (path(&posts), path(&graph), path(folder));
         let arguments = [&posts, "--graph", &graph, "--out", &out, "--bootstrap", RESAMPLES, "--null", ROTATIONS];
-        let found = Discover::with(&arguments)?.discover(screen)?;
+        let mut discover = Discover::with(&arguments)?;
+        discover.truth = Some(Known::of(&world.truth)?);
+        let found = discover.discover(screen)?;
 
         let (learned, known) = (influence(&found.model)?, influence(&world.truth)?);
         let names = found.model.roster.agents();
@@ -142,11 +144,11 @@ impl Demo {
     fn next(&self) -> String {
         match &self.out {
             Some(folder) => format!(
-                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, network.gexf, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\n",
+                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\nThe page, with the true weights beside the learned ones: {0}/report.html\n",
                 folder.display(),
                 PostWorld::INFLUENCER
             ),
-            None => "\nKeep the files with: headwater demo --out demo\n".to_owned(),
+            None => "\nKeep the files, and the page demo/report.html, with: headwater demo --out demo\n".to_owned(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `headwater discover`: posts in, an honest ranking out, and everything on the way in one folder.
 //!
-//! Five stages: score and bin → learn → rank → export → write. Each reads what the one before it wrote, so that a run that was
+//! Five stages: score and bin → learn → rank → report → write. Each reads what the one before it wrote, so that a run that was
 //! interrupted goes on where it stopped and ends with the same bytes ([`stages`]). With `--pseudonymise` names are replaced
 //! where posts enter; nothing behind that point knows them ([`pseudonyms`]).
 
@@ -10,7 +10,7 @@ mod record;
 mod stages;
 
 use crate::beliefs::{PostOptions, told};
-use crate::export::{read_ranking, write_gexf};
+use crate::export::write_gexf;
 use crate::failure::Failure;
 use crate::fitting::{FitOptions, fit};
 use crate::output::{check, write, write_json};
@@ -19,6 +19,7 @@ use crate::screen::{Format, Screen, count, csv, wrapped};
 use clap::{Args, Command, FromArgMatches};
 use follows::{Follows, GraphCounts, unsaid};
 use headwater::Model;
+use headwater::compare::Known as Truth;
 use headwater_files::{read_beliefs, read_model, write_model};
 use headwater_posts::Error as Posts;
 use headwater_posts::bin;
@@ -26,6 +27,7 @@ use headwater_posts::quality::Quality;
 use headwater_posts::read::expand;
 use headwater_posts::select::read_users;
 use headwater_report::Ranking;
+use headwater_report::page::{Facts, Ingredients, Page};
 use pseudonyms::Pseudonyms;
 use record::{Input, Run, Used};
 use serde::{Deserialize, Serialize};
@@ -53,13 +55,14 @@ const FILES: [&str; 7] = ["posts", "users", "graph", "rejects", "pseudonymise", 
 const BELIEFS: &str = "beliefs.parquet";
 const MODEL: &str = "model.json";
 const RANKING: [&str; 3] = ["ranking.json", "ranking.csv", "edges.csv"];
-const NETWORK: &str = "network.gexf";
+/// What is made from the others for people and other programs.
+const REPORT: [&str; 2] = ["report.html", "network.gexf"];
 const RUN: &str = "run.json";
 
-/// Does everything: posts in; beliefs, a model, a ranking with how sure it is, and a record of the run out
+/// Does everything: posts in; beliefs, a model, a ranking with how sure it is, a page, and a record of the run out
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Writes beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, network.gexf and run.json.\nInterrupted, the same command goes on where it stopped.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
+    after_help = "Writes beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf and run.json.\nInterrupted, the same command goes on where it stopped.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
 )]
 pub(crate) struct Discover {
     // The first, before others take their values.
@@ -83,6 +86,9 @@ pub(crate) struct Discover {
     /// How to print the ranking
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+    /// What is known of the truth: the demo's page shows it.
+    #[arg(skip)]
+    pub(crate) truth: Option<Truth>,
 }
 
 /// How sure it is.
@@ -128,9 +134,9 @@ struct Shown {
     text: String,
 }
 
-/// What a stage found that only writes.
+/// What the fourth stage found: nothing that is not in its files.
 #[derive(Debug, Serialize, Deserialize)]
-struct Written {}
+struct Made {}
 
 /// What a run ends with.
 pub(crate) struct Found {
@@ -189,8 +195,9 @@ impl Discover {
         let out = self.out.display();
         let first = ranking["agents"][0]["agent"].as_str().unwrap_or("NAME");
         format!(
-            "Files in {out}: {BELIEFS}, {MODEL}, {}, {NETWORK}, {RUN}.\nNext: headwater explain {out}/{MODEL} --agent '{first}' --what-if remove\n",
-            RANKING.join(", ")
+            "Files in {out}: {BELIEFS}, {MODEL}, {}, {RUN}.\nNext: headwater explain {out}/{MODEL} --agent '{first}' --what-if remove\nThe page: {out}/{}\n",
+            [RANKING.as_slice(), &REPORT].concat().join(", "),
+            REPORT[0]
         )
     }
 
@@ -198,7 +205,7 @@ impl Discover {
     fn check_paths(&self) -> Result<(), Failure> {
         let inputs = || self.posts.posts.iter().chain(&self.posts.users).chain(&self.graph).chain(&self.pseudonymise);
         check(inputs(), &self.posts.rejects)?;
-        for file in [BELIEFS, MODEL, NETWORK, RUN].iter().chain(&RANKING) {
+        for file in [BELIEFS, MODEL, RUN].iter().chain(&RANKING).chain(&REPORT) {
             let Ok(output) = self.out.join(file).canonicalize() else { continue };
             if inputs().any(|input| input.canonicalize().is_ok_and(|input| input == output)) {
                 let message = format!("{} is read, and would be overwritten", self.out.join(file).display());
@@ -266,14 +273,6 @@ impl Discover {
             add_trust(&mut ranking, &trust, &model, &panel, screen).map_err(self.about())?;
             rank(room, &ranking, &model)
         })?;
-        let ranked = stages.path(RANKING[0]);
-        let depends = json!({ "model": stages.hash(MODEL), "ranking": stages.hash(RANKING[0]) });
-        let _: Written = stages.stage("export", &depends, &[NETWORK], screen, |room| {
-            write_gexf(&room.join(NETWORK), &model, &read_ranking(&ranked)?)?;
-            Ok(Written {})
-        })?;
-        // The report will be a stage here.
-
         let mut decided = Map::new();
         decided.insert("topic".to_owned(), json!(scored.topic));
         decided.insert("lang".to_owned(), json!(self.posts.languages()));
@@ -292,8 +291,31 @@ impl Discover {
                 .map_err(|error| Failure::data(format!("{}: cannot read: {error}", path.display())))
         };
         let (ranking, csv) = (read(RANKING[0])?, read(RANKING[1])?);
-        let ranking = serde_json::from_str(&ranking)
-            .map_err(|error| Failure::data(format!("{}: cannot read: {error}", RANKING[0])))?;
+        let unreadable = |error| Failure::data(format!("{}: cannot read: {error}", RANKING[0]));
+        let shown_ranking: Ranking = serde_json::from_str(&ranking).map_err(unreadable)?;
+        let ranking = serde_json::from_str(&ranking).map_err(unreadable)?;
+
+        let facts = Facts::of(&json!(run));
+        let depends = json!({
+            "beliefs": stages.hash(BELIEFS),
+            "model": stages.hash(MODEL),
+            "ranking": stages.hash(RANKING[0]),
+            "graph": [hashes("graph"), vec![key.as_deref().unwrap_or_default()]],
+            "truth": self.truth.as_ref().map(|truth| format!("{truth:?}")),
+            "facts": facts,
+        });
+        let _: Made = stages.stage("report", &depends, &REPORT, screen, |room| {
+            let ingredients = Ingredients {
+                beliefs: Some(&panel),
+                graph: graph.as_ref(),
+                truth: self.truth.as_ref(),
+                facts: Some(&facts),
+                ..Ingredients::new(&model, &shown_ranking)
+            };
+            write(&room.join(REPORT[0]), Page::new(&ingredients)?.html()?.as_bytes())?;
+            write_gexf(&room.join(REPORT[1]), &model, &shown_ranking)?;
+            Ok(Made {})
+        })?;
         stages.finish(run)?;
         let choice = learned.choice.map_or(String::new(), |choice| format!("Weights: {choice}.\n"));
         Ok(Found { model, ranking, csv, text: shown.text + &choice })

@@ -4,6 +4,7 @@ use crate::screen::say;
 use headwater::Error as Core;
 use headwater_files::Error as Files;
 use headwater_posts::Error as Posts;
+use headwater_report::Error as Shown;
 use std::path::Path;
 
 /// Why a command stopped.
@@ -69,6 +70,15 @@ impl From<Files> for Failure {
             _ => None,
         };
         Failure::Data { message: error.to_string(), hint }
+    }
+}
+
+impl From<Shown> for Failure {
+    fn from(error: Shown) -> Self {
+        match error {
+            Shown::Model(error) => error.into(),
+            error => Failure::data(error.to_string()),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod learn;
 mod network;
 mod output;
 mod rank;
+mod report;
 mod reproduce;
 mod score;
 mod scorer;
@@ -58,6 +59,7 @@ enum Command {
     Rank(rank::Rank),
     Explain(explain::Explain),
     Compare(compare::Compare),
+    Report(Box<report::Report>),
     Export(export::Export),
     Reproduce(reproduce::Reproduce),
     Score(score::Score),
@@ -93,6 +95,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Rank(command) => command.run(&mut screen),
         Command::Explain(command) => command.run(&mut screen),
         Command::Compare(command) => command.run(&mut screen),
+        Command::Report(command) => command.run(&mut screen),
         Command::Export(command) => command.run(&mut screen),
         Command::Reproduce(command) => command.run(&mut screen),
         Command::Score(command) => command.run(&mut screen),

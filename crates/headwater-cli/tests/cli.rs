@@ -776,6 +776,7 @@ fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
         "ranking.json",
         "ranking.csv",
         "edges.csv",
+        "report.html",
         "network.gexf",
         "run.json",
         "exact/beliefs.parquet",
@@ -785,6 +786,8 @@ fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
         assert!(place.has(&format!("d/{name}")), "{name}");
     }
     assert!(place.json("compare d/model.json d/truth.json --top 1")["top_k_hit"] == 1.0);
+    assert!(flat.trim_end().ends_with(" d/report.html"), "{text}");
+    assert!(place.read("d/report.html").contains("\"true\":{\"bits\":8"), "the true weights beside the learned ones");
     insta::assert_snapshot!("rank", place.done("rank d/exact/truth.json --top 5"));
     insta::assert_snapshot!("explain", place.done("explain d/exact/truth.json --agent 0 --what-if remove --top 4"));
 }

@@ -14,8 +14,16 @@ use tempfile::TempDir;
 /// Names that occur nowhere else.
 const USERS: [&str; 6] = ["Quillan", "rosamund_7", "Tiberius", "Wendeline", "xanthe.k", "Zebedee"];
 
-const OUTPUTS: [&str; 7] =
-    ["beliefs.parquet", "edges.csv", "model.json", "network.gexf", "ranking.csv", "ranking.json", "run.json"];
+const OUTPUTS: [&str; 8] = [
+    "beliefs.parquet",
+    "edges.csv",
+    "model.json",
+    "network.gexf",
+    "ranking.csv",
+    "ranking.json",
+    "report.html",
+    "run.json",
+];
 
 /// Few draws, so that a run takes a moment.
 const QUICK: &str = "--bootstrap 20 --null 20";
@@ -209,9 +217,23 @@ fn everything_is_written_and_recorded() {
     assert!(counts["posts"].as_u64() > Some(200) && counts["kept"] == counts["posts"]);
     assert!(counts["silent_share"].as_f64() > Some(0.2));
     assert_eq!(counts["graph"]["edges_kept"], 18);
-    for stage in ["score", "learn", "rank", "export", "write"] {
+    for stage in ["score", "learn", "rank", "report", "write"] {
         assert!(run["timings"][stage]["seconds"].is_number(), "{stage}");
     }
+    // The page shows this ranking, and what became of the posts; made again, it is the same to the byte.
+    let page = place.read("a/report.html");
+    let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let data: Value = serde_json::from_str(&page[start..start + page[start..].find("</script>").unwrap()]).unwrap();
+    assert_eq!(data["ranking"]["agents"], ranking["agents"]);
+    assert_eq!(data["title"], "Who drives opinion: tram");
+    assert!(
+        data["quality"].to_string().contains("posts kept") && data["method"].to_string().contains("SHA-256 of posts")
+    );
+    assert!(!page.contains("posts.csv") && data["network"]["given"] == true);
+    let (model, ranked) = ("a/model.json --run a/run.json --graph graph.csv", "--ranking a/ranking.json");
+    place.done(&format!("report {model} {ranked} --beliefs a/beliefs.parquet --out again.html"));
+    assert_eq!(place.read("again.html"), page);
+    assert!(text.trim_end().ends_with("The page: a/report.html"), "{text}");
     // No post is quoted anywhere.
     for name in OUTPUTS {
         let bytes = std::fs::read(place.path("a").join(name)).unwrap();
@@ -233,7 +255,7 @@ fn interrupted_anywhere_it_ends_the_same() {
     let place = Place::with_posts();
     place.done(&discover("--graph graph.csv --out whole"));
     let whole = place.outputs("whole");
-    for stage in ["score", "learn", "rank", "export", "write"] {
+    for stage in ["score", "learn", "rank", "report", "write"] {
         let run = discover(&format!("--graph graph.csv --out {stage}"));
         let killed = place.command(&run).env("HEADWATER_STOP_AFTER", stage).output().unwrap();
         assert_eq!(killed.status.code(), None, "killed by a signal");
@@ -338,7 +360,7 @@ fn pseudonyms_hide_every_name_everywhere() {
         }
         hidden("r.csv", place.read("r.csv").as_bytes());
     };
-    for stage in ["score", "learn", "rank", "export", "write"] {
+    for stage in ["score", "learn", "rank", "report", "write"] {
         let output = run(stage, "--pseudonymise key", stage);
         hidden("the screen", &[output.stdout, output.stderr].concat());
         search(stage);

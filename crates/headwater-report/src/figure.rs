@@ -1,26 +1,13 @@
 //! Panels on a page, as SVG and PNG, and every number in them.
 
 use crate::chart::Chart;
+use crate::error::Error;
 use crate::heat::Heat;
 use crate::network::Network;
 use crate::style::TITLE;
 use crate::svg::{Anchor, Look, Svg};
 use resvg::{tiny_skia, usvg};
 use std::sync::{Arc, OnceLock};
-
-/// A picture that could not be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The drawing cannot be turned into pixels.
-    #[error("the figure {title:?} cannot be drawn as PNG: {problem}")]
-    Png {
-        /// Of the figure.
-        title: String,
-        /// Why.
-        problem: String,
-    },
-}
 
 /// One picture in a figure.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,9 @@
 //! |---|---|
 //! | [`ranking`] | who drives what the group believes, and how sure that is |
 //! | [`explanation`] | why an agent is where it is |
+//! | [`page`] | all of it as one self-contained HTML file |
 //! | [`words`] | numbers as they are printed |
+//! | [`figures`] | the usual figures of a model |
 //! | [`figure`] | panels on a page; SVG, PNG, the table of points |
 //! | [`chart`] | lines, bands, dots and bars on two axes |
 //! | [`heat`] | a matrix as shades |
@@ -16,11 +18,14 @@
 //! | [`style`] | colours, dashes, sizes |
 
 pub mod chart;
+mod error;
 pub mod explanation;
 pub mod export;
 pub mod figure;
+pub mod figures;
 pub mod heat;
 pub mod network;
+pub mod page;
 pub mod ranking;
 mod scale;
 pub mod style;
@@ -28,8 +33,9 @@ mod svg;
 pub mod words;
 
 pub use chart::{Axis, Chart, Point, Series, Shape};
+pub use error::Error;
 pub use explanation::Explanation;
-pub use figure::{Drawn, Error, Figure, Panel};
+pub use figure::{Drawn, Figure, Panel};
 pub use heat::Heat;
 pub use network::{Link, Network, Node};
 pub use ranking::Ranking;

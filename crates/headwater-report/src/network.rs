@@ -3,6 +3,7 @@
 use crate::figure::Drawn;
 use crate::style::{COLOURS, GREY, PANEL, TITLE};
 use crate::svg::{Anchor, Look, Svg};
+use rayon::prelude::*;
 
 /// An agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,11 +38,16 @@ pub struct Network {
     pub links: Vec<Link>,
     /// What colours mean: number and words.
     pub legend: Vec<(usize, String)>,
+    /// Where the agents are, in the unit square; laid out from the links when empty.
+    pub places: Vec<(f64, f64)>,
 }
 
 const SIDE: f64 = PANEL.1 + 60.0;
 const MARGIN: f64 = 22.0;
 const LINE: f64 = 16.0;
+
+/// Agents with their names beside them.
+const NAMED: usize = 60;
 
 impl Network {
     pub(crate) fn size(&self) -> (f64, f64) {
@@ -57,7 +63,8 @@ impl Network {
         }
         let top = corner.1 + TITLE + 14.0 + self.legend.len() as f64 * LINE;
         let pairs: Vec<(usize, usize)> = self.links.iter().map(|link| (link.from, link.to)).collect();
-        let places = layout(self.nodes.len(), &pairs);
+        let places =
+            if self.places.len() == self.nodes.len() { self.places.clone() } else { layout(self.nodes.len(), &pairs) };
         let spot = |node: usize| {
             let (x, y): (f64, f64) = places[node];
             let room = SIDE - 2.0 * MARGIN;
@@ -71,9 +78,14 @@ impl Network {
             let radius = 4.0 + 26.0 * node.share.clamp(0.0, 1.0).sqrt();
             svg.circle(spot(index), radius, COLOURS[node.colour % COLOURS.len()], "#FFFFFF");
         }
-        for (index, node) in self.nodes.iter().enumerate() {
+        // More names than this would cover each other: the largest keep theirs.
+        let mut named: Vec<usize> = (0..self.nodes.len()).collect();
+        named.sort_by(|&a, &b| self.nodes[b].share.total_cmp(&self.nodes[a].share).then(a.cmp(&b)));
+        named.truncate(NAMED);
+        named.sort_unstable();
+        for index in named {
             let (x, y) = spot(index);
-            svg.text((x, y - 7.0), &node.name, Look { size: 8.5, ..Look::plain(Anchor::Middle) });
+            svg.text((x, y - 7.0), &self.nodes[index].name, Look { size: 8.5, ..Look::plain(Anchor::Middle) });
         }
     }
 
@@ -99,8 +111,29 @@ fn faded(weight: f64) -> String {
     if weight >= 1.0 { GREY.to_owned() } else { format!("#{level:02X}{level:02X}{level:02X}") }
 }
 
-/// Rounds of pushing and pulling.
+/// Rounds of pushing and pulling, of small and of large networks.
 const ROUNDS: usize = 300;
+const FEW_ROUNDS: usize = 150;
+
+/// Up to this many agents every pair is looked at.
+const PAIRS: usize = 800;
+
+/// A listener's strongest speakers decide where it is; with all of them everybody would be in the middle.
+const SPEAKERS: usize = 3;
+
+/// Agents handled by one task; fixed, so that the thread count changes no bit.
+const AGENTS_PER_TASK: usize = 256;
+
+/// Places in the unit square for a network of weighted edges (speaker, listener, weight), the strongest first.
+pub fn places(agents: usize, edges: &[(usize, usize, f64)]) -> Vec<(f64, f64)> {
+    let mut heard = vec![0; agents];
+    let deciding = edges.iter().filter(|(_, listener, _)| {
+        heard[*listener] += 1;
+        heard[*listener] <= SPEAKERS
+    });
+    let links: Vec<(usize, usize)> = deciding.map(|&(speaker, listener, _)| (speaker, listener)).collect();
+    layout(agents, &links)
+}
 
 /// Places in the unit square: linked agents attract, all others repel (Fruchterman and Reingold), from a circle.
 pub fn layout(nodes: usize, links: &[(usize, usize)]) -> Vec<(f64, f64)> {
@@ -109,24 +142,16 @@ pub fn layout(nodes: usize, links: &[(usize, usize)]) -> Vec<(f64, f64)> {
     let links: Vec<(usize, usize)> =
         links.iter().copied().filter(|(a, b)| a != b && *a < nodes && *b < nodes).collect();
     let ideal = 1.0 / (nodes.max(1) as f64).sqrt();
-    for round in 0..ROUNDS {
-        let mut moves = vec![(0.0, 0.0); nodes];
-        for a in 0..nodes {
-            for b in 0..a {
-                let (dx, dy) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
-                let square = (dx * dx + dy * dy).max(1e-6);
-                let push = ideal * ideal / square;
-                moves[a] = (moves[a].0 + push * dx, moves[a].1 + push * dy);
-                moves[b] = (moves[b].0 - push * dx, moves[b].1 - push * dy);
-            }
-        }
+    let rounds = if nodes <= PAIRS { ROUNDS } else { FEW_ROUNDS };
+    for round in 0..rounds {
+        let mut moves = if nodes <= PAIRS { pushed(&places, ideal) } else { pushed_by_cells(&places, ideal) };
         for &(a, b) in &links {
             let (dx, dy) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
             let pull = (dx * dx + dy * dy).sqrt() / ideal / 2.0;
             moves[a] = (moves[a].0 - pull * dx, moves[a].1 - pull * dy);
             moves[b] = (moves[b].0 + pull * dx, moves[b].1 + pull * dy);
         }
-        let most = 0.1 * (1.0 - round as f64 / ROUNDS as f64);
+        let most = 0.1 * (1.0 - round as f64 / rounds as f64);
         for (place, (dx, dy)) in places.iter_mut().zip(moves) {
             // Towards the middle a little, so that parts that are not linked stay on the page.
             let (dx, dy) = (dx - 0.1 * place.0, dy - 0.1 * place.1);
@@ -135,12 +160,82 @@ pub fn layout(nodes: usize, links: &[(usize, usize)]) -> Vec<(f64, f64)> {
             *place = (place.0 + dx * step, place.1 + dy * step);
         }
     }
+    let ((left, across), (top, down)) = frame(&places);
+    places.iter().map(|(x, y)| ((x - left) / across, (y - top) / down)).collect()
+}
+
+/// How far everybody is pushed by everybody else.
+fn pushed(places: &[(f64, f64)], ideal: f64) -> Vec<(f64, f64)> {
+    let mut moves = vec![(0.0, 0.0); places.len()];
+    for a in 0..places.len() {
+        for b in 0..a {
+            let (x, y) = push(places[a], places[b], ideal);
+            moves[a] = (moves[a].0 + x, moves[a].1 + y);
+            moves[b] = (moves[b].0 - x, moves[b].1 - y);
+        }
+    }
+    moves
+}
+
+/// How one place pushes another away.
+fn push(from: (f64, f64), by: (f64, f64), ideal: f64) -> (f64, f64) {
+    let (dx, dy) = (from.0 - by.0, from.1 - by.1);
+    let push = ideal * ideal / (dx * dx + dy * dy).max(1e-6);
+    (push * dx, push * dy)
+}
+
+/// The same, but those in far cells of a grid push together from their middle.
+fn pushed_by_cells(places: &[(f64, f64)], ideal: f64) -> Vec<(f64, f64)> {
+    // Far cells and near neighbours are then about as many.
+    let side = (2.0 * (places.len() as f64).powf(0.25)).ceil();
+    let ((left, across), (top, down)) = frame(places);
+    let cell_of = |place: &(f64, f64)| {
+        let along = |value: f64| (value * side).min(side - 1.0) as usize;
+        (along((place.0 - left) / across), along((place.1 - top) / down))
+    };
+    let side = side as usize;
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); side * side];
+    for (node, place) in places.iter().enumerate() {
+        let (column, row) = cell_of(place);
+        members[row * side + column].push(node);
+    }
+    let middle = |members: &[usize]| {
+        let sum = members.iter().fold((0.0, 0.0), |(x, y), &node| (x + places[node].0, y + places[node].1));
+        (sum.0 / members.len() as f64, sum.1 / members.len() as f64)
+    };
+    let cells: Vec<(usize, usize, (f64, f64), &[usize])> = (members.iter().enumerate())
+        .filter(|(_, members)| !members.is_empty())
+        .map(|(cell, members)| (cell % side, cell / side, middle(members), members.as_slice()))
+        .collect();
+    let mut moves = vec![(0.0, 0.0); places.len()];
+    moves.par_chunks_mut(AGENTS_PER_TASK).enumerate().for_each(|(task, moves)| {
+        for (offset, total) in moves.iter_mut().enumerate() {
+            let node = task * AGENTS_PER_TASK + offset;
+            let (place, home) = (places[node], cell_of(&places[node]));
+            for (column, row, middle, members) in &cells {
+                if column.abs_diff(home.0) > 1 || row.abs_diff(home.1) > 1 {
+                    let (x, y) = push(place, *middle, ideal);
+                    let many = members.len() as f64;
+                    *total = (total.0 + many * x, total.1 + many * y);
+                    continue;
+                }
+                for &other in members.iter().filter(|other| **other != node) {
+                    let (x, y) = push(place, places[other], ideal);
+                    *total = (total.0 + x, total.1 + y);
+                }
+            }
+        }
+    });
+    moves
+}
+
+/// Lower end and length of the range of places, across and down.
+fn frame(places: &[(f64, f64)]) -> ((f64, f64), (f64, f64)) {
     let range = |of: fn(&(f64, f64)) -> f64| {
         let (low, high) = places.iter().map(of).fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
         (low, (high - low).max(1e-9))
     };
-    let ((left, across), (top, down)) = (range(|place| place.0), range(|place| place.1));
-    places.iter().map(|(x, y)| ((x - left) / across, (y - top) / down)).collect()
+    (range(|place| place.0), range(|place| place.1))
 }
 
 #[cfg(test)]
@@ -156,5 +251,20 @@ mod tests {
         let far = |a: usize, b: usize| (places[a].0 - places[b].0).hypot(places[a].1 - places[b].1);
         assert!(far(0, 1) < far(0, 4));
         assert!(layout(0, &[]).is_empty() && layout(1, &[]).len() == 1);
+    }
+
+    #[test]
+    fn large_networks_are_laid_out_as_small_ones_are() {
+        let places: Vec<(f64, f64)> =
+            (0..900u32).map(|node| (f64::from(node * 37 % 901) / 900.0, f64::from(node * 91 % 907) / 900.0)).collect();
+        let (pairs, cells) = (pushed(&places, 0.03), pushed_by_cells(&places, 0.03));
+        let gap: f64 = pairs.iter().zip(&cells).map(|(a, b)| (a.0 - b.0).hypot(a.1 - b.1)).sum();
+        let size: f64 = pairs.iter().map(|a| a.0.hypot(a.1)).sum();
+        // Far cells are taken for points: a few per cent.
+        assert!(gap < 0.05 * size, "{gap} of {size}");
+        let links: Vec<(usize, usize, f64)> = (1..2000).map(|node| (node / 2, node, 0.5)).collect();
+        let met = super::places(2000, &links);
+        assert_eq!(met, super::places(2000, &links));
+        assert!(met.iter().all(|(x, y)| (0.0..=1.0).contains(x) && (0.0..=1.0).contains(y)));
     }
 }

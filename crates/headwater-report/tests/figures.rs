@@ -39,6 +39,7 @@ fn sample() -> Figure {
         nodes: (0..4).map(|node| Node { name: format!("<script>{node}"), share: 0.25, colour: node }).collect(),
         links: vec![Link { from: 0, to: 1, weight: 0.5 }, Link { from: 2, to: 3, weight: 1.0 }],
         legend: vec![(0, "hub".into())],
+        places: Vec::new(),
     };
     let panels = vec![Panel::Chart(chart), Panel::Chart(bars), Panel::Heat(heat), Panel::Network(network)];
     Figure { title: "Sample".into(), panels, columns: 2 }

@@ -286,6 +286,22 @@ impl Combination {
         }
     }
 
+    /// `A V` for vectors side by side: agent ℓ's numbers are `out[ℓ·width..]`.
+    pub(crate) fn spread_many(&self, v: &[f64], width: usize, out: &mut [f64]) {
+        out.fill(0.0);
+        for (speaker, listener, weight) in self.edges().filter(|&(_, _, weight)| weight != 0.0) {
+            add_scaled(&mut out[speaker * width..][..width], weight, &v[listener * width..][..width]);
+        }
+    }
+
+    /// `Aᵀ V` likewise.
+    pub(crate) fn hear_many(&self, v: &[f64], width: usize, out: &mut [f64]) {
+        out.fill(0.0);
+        for (speaker, listener, weight) in self.edges().filter(|&(_, _, weight)| weight != 0.0) {
+            add_scaled(&mut out[listener * width..][..width], weight, &v[speaker * width..][..width]);
+        }
+    }
+
     /// Sums of the columns; all one for a left-stochastic matrix.
     pub fn column_sums(&self) -> Vec<f64> {
         match &self.weights {
@@ -509,6 +525,11 @@ fn finite(weights: &[f64]) -> Result<(), Error> {
     }
     let met = weights.iter().find(|weight| !weight.is_finite()).copied().unwrap_or(f64::NAN);
     Err(Error::Graph { reason: format!("a weight is {met}; weights must be finite numbers") })
+}
+
+/// `out += factor · v`.
+pub(crate) fn add_scaled(out: &mut [f64], factor: f64, v: &[f64]) {
+    out.iter_mut().zip(v).for_each(|(out, value)| *out += factor * value);
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {

@@ -4,12 +4,13 @@
 //! strongest paths, what would change without an agent, how often each agent errs. Which hypothesis is the truth is
 //! decided before (`model.truth`) or, for a model that does not say, here.
 
-use crate::combination::Centrality;
+use crate::combination::{Centrality, add_scaled, dot};
 use crate::model::{Method, likeliest};
 use crate::{Combination, Error, Evidence, Model};
 use faer::linalg::solvers::PartialPivLu;
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 use statrs::function::erf::{erfc, erfc_inv};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -245,6 +246,44 @@ impl Attribution {
         self.solve(&vec![self.adaptation / agents as f64; agents])
     }
 
+    /// [`Attribution::sources_of`] for many agents at once: much less work than one by one.
+    pub fn sources_of_many(&self, agents: &[usize]) -> Vec<Vec<f64>> {
+        self.many(agents, Way::Back)
+    }
+
+    /// [`Attribution::reach_of`] for many agents at once.
+    pub fn reach_of_many(&self, agents: &[usize]) -> Vec<Vec<f64>> {
+        self.many(agents, Way::Forth)
+    }
+
+    fn many(&self, chosen: &[usize], way: Way) -> Vec<Vec<f64>> {
+        let agents = self.combination.agents();
+        let blocks = chosen.par_chunks(BLOCK).flat_map_iter(|chosen| {
+            let width = chosen.len();
+            match &self.lu {
+                Some(lu) => {
+                    let mut units = Mat::<f64>::zeros(agents, width);
+                    chosen.iter().enumerate().for_each(|(column, &agent)| units[(agent, column)] = self.adaptation);
+                    let solved = match way {
+                        Way::Back => lu.solve(units),
+                        Way::Forth => lu.solve_transpose(units),
+                    };
+                    (0..width).map(|column| solved.col_as_slice(column).to_vec()).collect::<Vec<_>>()
+                }
+                None => {
+                    let mut start = vec![0.0; agents * width];
+                    chosen.iter().enumerate().for_each(|(at, &agent)| start[agent * width + at] = self.adaptation);
+                    let sum = settle(start, self.adaptation, |term, next| match way {
+                        Way::Back => self.combination.spread_many(term, width, next),
+                        Way::Forth => self.combination.hear_many(term, width, next),
+                    });
+                    (0..width).map(|column| strided(&sum, column, width)).collect()
+                }
+            }
+        });
+        blocks.collect()
+    }
+
     /// E Λ = P L̄, one vector per log-ratio.
     pub fn expected(&self, evidence: &Evidence) -> Vec<Vec<f64>> {
         (0..evidence.ratios())
@@ -296,6 +335,47 @@ impl Attribution {
     }
 }
 
+/// Which way attribution is followed.
+#[derive(Clone, Copy)]
+enum Way {
+    /// To those who made an agent think so.
+    Back,
+    /// To those it shapes.
+    Forth,
+}
+
+/// Vectors handled together: a few cache lines per agent; fixed, so that the thread count changes no bit.
+const BLOCK: usize = 32;
+
+/// Many series side by side are settled when no term changes by more than this, relative to where they began: nine digits of
+/// every share.
+const BLOCK_SETTLED: f64 = 1e-10;
+
+/// Σ (1−δ)^t T^t b for vectors side by side, its tail summed in closed form.
+fn settle(start: Vec<f64>, adaptation: f64, apply: impl Fn(&[f64], &mut [f64])) -> Vec<f64> {
+    let largest = start.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+    let (mut sum, mut term, mut next) = (vec![0.0; start.len()], start, Vec::new());
+    next.resize(term.len(), 0.0);
+    let mut factor = 1.0;
+    for left in (0..PATIENCE).rev() {
+        apply(&term, &mut next);
+        let change = next.iter().zip(&term).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
+        let settled = left == 0 || change * factor <= BLOCK_SETTLED * adaptation * largest;
+        add_scaled(&mut sum, if settled { factor / adaptation } else { factor }, &term);
+        if settled {
+            break;
+        }
+        std::mem::swap(&mut term, &mut next);
+        factor *= 1.0 - adaptation;
+    }
+    sum
+}
+
+/// One of many vectors side by side.
+fn strided(values: &[f64], column: usize, width: usize) -> Vec<f64> {
+    values.iter().skip(column).step_by(width).copied().collect()
+}
+
 fn column(values: &[f64]) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(values, values.len(), 1)
 }
@@ -324,20 +404,67 @@ pub struct Path {
 /// ```
 pub fn strongest_paths(combination: &Combination, adaptation: f64, listener: usize) -> Vec<Option<Path>> {
     let agents = combination.agents();
+    let everybody: Vec<usize> = (0..agents).collect();
+    let toll = |weight: f64| ((1.0 - adaptation) * weight).ln();
+    let hears = |agent: usize| {
+        combination
+            .listener(agent)
+            .filter(|(_, weight)| *weight > 0.0)
+            .map(move |(other, weight)| (other, toll(weight)))
+    };
+    shortest(agents, listener, &everybody, hears)
+}
+
+/// [`strongest_paths`] for many listeners of one network: logarithms are taken once, and a search ends with the last source
+/// that was asked for.
+#[derive(Debug)]
+pub struct Paths {
+    /// Per listener: speakers, and log((1−δ)a).
+    heard: Vec<Vec<(usize, f64)>>,
+}
+
+impl Paths {
+    /// Prepares the search.
+    pub fn new(combination: &Combination, adaptation: f64) -> Self {
+        let toll = |(speaker, weight): (usize, f64)| (speaker, ((1.0 - adaptation) * weight).ln());
+        let of =
+            |listener: usize| combination.listener(listener).filter(|(_, weight)| *weight > 0.0).map(toll).collect();
+        Paths { heard: (0..combination.agents()).map(of).collect() }
+    }
+
+    /// The strongest path from each of these agents to a listener; `None` where there is none.
+    pub fn between(&self, sources: &[usize], listener: usize) -> Vec<Option<Path>> {
+        shortest(self.heard.len(), listener, sources, |agent| self.heard[agent].iter().copied())
+    }
+}
+
+/// Dijkstra from a listener against the flow of opinions, until all sources are reached.
+fn shortest<I: Iterator<Item = (usize, f64)>>(
+    agents: usize,
+    listener: usize,
+    sources: &[usize],
+    hears: impl Fn(usize) -> I,
+) -> Vec<Option<Path>> {
     let mut cost = vec![f64::INFINITY; agents];
     let mut next = vec![listener; agents];
     let mut done = vec![false; agents];
+    let mut waited_for = vec![false; agents];
+    sources.iter().for_each(|&source| waited_for[source] = true);
+    let mut left = waited_for.iter().filter(|waited| **waited).count();
     let mut queue = BinaryHeap::from([Reverse((Cost(0.0), listener))]);
     cost[listener] = 0.0;
-    while let Some(Reverse((_, agent))) = queue.pop() {
+    while left > 0
+        && let Some(Reverse((_, agent))) = queue.pop()
+    {
         if std::mem::replace(&mut done[agent], true) {
             continue;
         }
-        for (speaker, weight) in combination.listener(agent) {
-            if weight <= 0.0 || done[speaker] {
+        left -= usize::from(waited_for[agent]);
+        for (speaker, gain) in hears(agent) {
+            if done[speaker] {
                 continue;
             }
-            let through = cost[agent] - ((1.0 - adaptation) * weight).ln();
+            let through = cost[agent] - gain;
             if through < cost[speaker] {
                 cost[speaker] = through;
                 next[speaker] = agent;
@@ -345,20 +472,19 @@ pub fn strongest_paths(combination: &Combination, adaptation: f64, listener: usi
             }
         }
     }
-    (0..agents)
-        .map(|source| {
-            if !cost[source].is_finite() {
-                return None;
-            }
-            let mut path = vec![source];
-            while let Some(&last) = path.last()
-                && last != listener
-            {
-                path.push(next[last]);
-            }
-            Some(Path { agents: path, strength: (-cost[source]).exp() })
-        })
-        .collect()
+    let path = |&source: &usize| {
+        if !done[source] {
+            return None;
+        }
+        let mut path = vec![source];
+        while let Some(&last) = path.last()
+            && last != listener
+        {
+            path.push(next[last]);
+        }
+        Some(Path { agents: path, strength: (-cost[source]).exp() })
+    };
+    sources.iter().map(path).collect()
 }
 
 #[derive(PartialEq)]
@@ -478,6 +604,215 @@ pub fn what_if(model: &Model, agent: usize, intervention: &Intervention) -> Resu
         })
         .collect();
     Ok(WhatIf { others, before, after, stranded })
+}
+
+/// [`what_if`] with [`Intervention::Remove`] for many agents of one network.
+///
+/// Without agent m, and with K the sums of what its listeners give others, the expected beliefs solve
+/// `(M − (I − K)) x = δK L̄` on the others, M = I − (1−δ)Aᵀ. Up to a thousand agents M is inverted once; dropping row and
+/// column m from the inverse is a rank-one update, and what is left, `(I − M⁻¹(I − K)) x = δM⁻¹K L̄`, takes GMRES a few products,
+/// because I − K is zero but for m's listeners. Larger networks are left to settle, many removals side by side.
+#[derive(Debug)]
+pub struct Removals<'a> {
+    model: &'a Model,
+    stochastic: Combination,
+    /// Per speaker: who hears it, and with what weight.
+    listeners: Vec<Vec<(usize, f64)>>,
+    /// Expected log-ratios now, one vector per ratio.
+    expected: Vec<Vec<f64>>,
+    inverse: Option<Mat<f64>>,
+}
+
+/// Products after which a removal is solved directly instead.
+const KRYLOV: usize = 60;
+
+/// How much smaller a round of products makes the residual.
+const KRYLOV_GAIN: f64 = 1e-7;
+
+/// Rounds after which a removal is solved directly instead.
+const CORRECTIONS: usize = 5;
+
+/// The residual of a removal, relative to δ times its solution: ten digits of the solution.
+const REMOVAL_RESIDUAL: f64 = 1e-10;
+
+impl<'a> Removals<'a> {
+    /// Prepares the removals of a model's agents.
+    pub fn new(model: &'a Model) -> Result<Self, Error> {
+        crate::model::check_adaptation(model.adaptation)?;
+        let stochastic = model.combination.stochastic().combination;
+        let agents = stochastic.agents();
+        let mut listeners = vec![Vec::new(); agents];
+        for (speaker, listener, weight) in stochastic.edges() {
+            if speaker != listener && weight > 0.0 {
+                listeners[speaker].push((listener, weight));
+            }
+        }
+        let attribution = Attribution::with(stochastic.clone(), model.adaptation);
+        let expected = attribution.expected(&model.evidence);
+        let inverse = attribution.lu.map(|lu| lu.solve_transpose(Mat::<f64>::identity(agents, agents)));
+        Ok(Removals { model, stochastic, listeners, expected, inverse })
+    }
+
+    /// What would change without each of these agents.
+    pub fn of(&self, chosen: &[usize]) -> Result<Vec<WhatIf>, Error> {
+        match &self.inverse {
+            Some(inverse) => chosen.par_iter().map(|&agent| self.solved(agent, inverse)).collect(),
+            None => Ok(chosen.par_chunks(BLOCK).flat_map_iter(|chosen| self.settled(chosen)).collect()),
+        }
+    }
+
+    /// What the listeners of an agent give others than it, and those of them who hear nobody else.
+    fn kept(&self, agent: usize) -> (Vec<(usize, f64)>, Vec<usize>) {
+        let rest = |&(listener, weight): &(usize, f64)| {
+            // One minus nearly one has few digits: count what is left.
+            let others = || self.stochastic.listener(listener).filter(|(speaker, _)| *speaker != agent);
+            let kept = if weight < 0.5 { 1.0 - weight } else { others().map(|(_, weight)| weight).sum() };
+            (listener, kept)
+        };
+        let (left, alone): (Vec<_>, Vec<_>) = self.listeners[agent].iter().map(rest).partition(|(_, kept)| *kept > 0.0);
+        (left, alone.into_iter().map(|(listener, _)| listener).collect())
+    }
+
+    fn outcome(&self, agent: usize, after: Vec<Vec<f64>>, stranded: Vec<usize>) -> WhatIf {
+        let others: Vec<usize> = (0..self.stochastic.agents()).filter(|&other| other != agent).collect();
+        let select = |values: &Vec<f64>| others.iter().map(|&other| values[other]).collect();
+        let (before, after) = (self.expected.iter().map(select).collect(), after.iter().map(select).collect());
+        WhatIf { others, before, after, stranded }
+    }
+
+    fn solved(&self, agent: usize, inverse: &Mat<f64>) -> Result<WhatIf, Error> {
+        let agents = self.stochastic.agents();
+        let (kept, stranded) = self.kept(agent);
+        let gone = inverse.col_as_slice(agent);
+        // The inverse without row and column of the agent.
+        let apply = |sparse: &mut dyn Iterator<Item = (usize, f64)>| {
+            let mut out = vec![0.0; agents];
+            sparse.for_each(|(other, value)| add_scaled(&mut out, value, inverse.col_as_slice(other)));
+            let factor = -out[agent] / gone[agent];
+            add_scaled(&mut out, factor, gone);
+            out[agent] = 0.0;
+            out
+        };
+        let product = |x: &[f64]| {
+            let mut out = apply(&mut kept.iter().map(|&(listener, kept)| (listener, (1.0 - kept) * x[listener])));
+            out.iter_mut().zip(x).for_each(|(out, x)| *out = x - *out);
+            out
+        };
+        let mut after = Vec::new();
+        for ratio in 0..self.model.evidence.ratios() {
+            let mut right = self.model.evidence.ratio(ratio);
+            right.iter_mut().for_each(|value| *value *= self.model.adaptation);
+            kept.iter().for_each(|&(listener, kept)| right[listener] *= kept);
+            stranded.iter().for_each(|&listener| right[listener] = self.model.evidence.agent(listener)[ratio]);
+            right[agent] = 0.0;
+            let mut x = self.expected[ratio].clone();
+            x[agent] = 0.0;
+            // Dropping an agent from the inverse cancels as many digits as δ is small: correct by the weights themselves.
+            let mut rounds = 0;
+            loop {
+                let mut residual = self.stochastic.hear(&x);
+                let left = 1.0 - self.model.adaptation;
+                residual.iter_mut().zip(&x).zip(&right).for_each(|((out, x), right)| *out = right - x + left * *out);
+                kept.iter().for_each(|&(listener, kept)| residual[listener] += (1.0 - kept) * x[listener]);
+                residual[agent] = 0.0;
+                let largest = |values: &[f64]| values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+                if largest(&residual) <= REMOVAL_RESIDUAL * self.model.adaptation * largest(&x) {
+                    break;
+                }
+                let correction = gmres(product, &apply(&mut residual.into_iter().enumerate()));
+                let Some(correction) = correction.filter(|_| rounds < CORRECTIONS) else {
+                    return what_if(self.model, agent, &Intervention::Remove);
+                };
+                add_scaled(&mut x, 1.0, &correction);
+                rounds += 1;
+            }
+            after.push(x);
+        }
+        Ok(self.outcome(agent, after, stranded))
+    }
+
+    fn settled(&self, chosen: &[usize]) -> Vec<WhatIf> {
+        let (agents, width) = (self.stochastic.agents(), chosen.len());
+        let kept: Vec<_> = chosen.iter().map(|&agent| self.kept(agent)).collect();
+        let forget = |values: &mut [f64]| {
+            chosen.iter().enumerate().for_each(|(column, &agent)| values[agent * width + column] = 0.0);
+        };
+        let ratios = self.model.evidence.ratios();
+        let after: Vec<Vec<f64>> = (0..ratios)
+            .map(|ratio| {
+                let evidence = self.model.evidence.ratio(ratio);
+                let mut start: Vec<f64> =
+                    (0..agents * width).map(|cell| self.model.adaptation * evidence[cell / width]).collect();
+                forget(&mut start);
+                settle(start, self.model.adaptation, |term, next| {
+                    self.stochastic.hear_many(term, width, next);
+                    for (column, (kept, alone)) in kept.iter().enumerate() {
+                        kept.iter().for_each(|&(listener, kept)| next[listener * width + column] /= kept);
+                        let cells = alone.iter().map(|listener| listener * width + column);
+                        cells.for_each(|cell| next[cell] = term[cell]);
+                    }
+                    forget(next);
+                })
+            })
+            .collect();
+        let one = |(column, (&agent, (_, alone))): (usize, (&usize, (_, Vec<usize>)))| {
+            self.outcome(agent, after.iter().map(|after| strided(after, column, width)).collect(), alone)
+        };
+        chosen.iter().zip(kept).enumerate().map(one).collect()
+    }
+}
+
+/// Solves `T x = b` to [`KRYLOV_GAIN`] by the generalised minimal residual method (Saad and Schultz); `None` when [`KRYLOV`]
+/// products do not do.
+fn gmres(product: impl Fn(&[f64]) -> Vec<f64>, b: &[f64]) -> Option<Vec<f64>> {
+    let norm = |v: &[f64]| dot(v, v).sqrt();
+    let size = norm(b);
+    let mut x = vec![0.0; b.len()];
+    if size == 0.0 {
+        return Some(x);
+    }
+    let target = KRYLOV_GAIN * size;
+    let mut basis = vec![b.iter().map(|value| value / size).collect::<Vec<f64>>()];
+    // The triangle of the Hessenberg matrix after its rotations, column by column, and the rotated right side.
+    let mut triangle: Vec<Vec<f64>> = Vec::new();
+    let mut turns: Vec<(f64, f64)> = Vec::new();
+    let mut right = vec![size];
+    for step in 0..KRYLOV {
+        let mut v = product(&basis[step]);
+        let mut heights = Vec::with_capacity(step + 2);
+        for known in &basis {
+            let along = dot(known, &v);
+            add_scaled(&mut v, -along, known);
+            heights.push(along);
+        }
+        let rest = norm(&v);
+        for (row, &(cosine, sine)) in turns.iter().enumerate() {
+            let (upper, lower) = (heights[row], heights[row + 1]);
+            (heights[row], heights[row + 1]) = (cosine * upper + sine * lower, cosine * lower - sine * upper);
+        }
+        let length = heights[step].hypot(rest);
+        if length == 0.0 {
+            return None;
+        }
+        let (cosine, sine) = (heights[step] / length, rest / length);
+        heights[step] = length;
+        turns.push((cosine, sine));
+        triangle.push(heights);
+        right.push(-sine * right[step]);
+        right[step] *= cosine;
+        if right[step + 1].abs() <= target || rest == 0.0 {
+            let mut factors = vec![0.0; step + 1];
+            for row in (0..=step).rev() {
+                let known: f64 = (row + 1..=step).map(|column| triangle[column][row] * factors[column]).sum();
+                factors[row] = (right[row] - known) / triangle[row][row];
+            }
+            factors.iter().zip(&basis).for_each(|(factor, v)| add_scaled(&mut x, *factor, v));
+            return Some(x);
+        }
+        v.iter_mut().for_each(|value| *value /= rest);
+        basis.push(v);
+    }
+    None
 }
 
 /// Probability, in the long run, that each agent names a wrong hypothesis: beliefs are Gaussian with mean P L̄ and
@@ -786,6 +1121,80 @@ mod tests {
         let own = (a - 0.35 * a - 0.5) / 0.15;
         assert!((0.55 * own - 0.05 * a - 0.1).abs() < 1e-14);
         assert!((b[1] - 1.0 / (1.0 + (-1.0f64).exp())).abs() < 1e-15);
+    }
+
+    /// The largest difference between removals one by one and all at once.
+    fn removal_gap(model: &Model) -> f64 {
+        let everybody: Vec<usize> = (0..model.combination.agents()).collect();
+        let mut removals = Removals::new(model).unwrap();
+        let direct = removals.of(&everybody).unwrap();
+        removals.inverse = None;
+        let settled = removals.of(&everybody).unwrap();
+        let mut gap = 0.0f64;
+        for (agent, (direct, settled)) in direct.iter().zip(&settled).enumerate() {
+            let wanted = what_if(model, agent, &Intervention::Remove).unwrap();
+            assert_eq!((&direct.others, &direct.stranded), (&wanted.others, &wanted.stranded));
+            assert_eq!((&settled.others, &settled.stranded), (&wanted.others, &wanted.stranded));
+            for ratio in 0..wanted.after.len() {
+                for met in [direct, settled] {
+                    let after = met.after[ratio].iter().zip(&wanted.after[ratio]);
+                    let pairs = met.before[ratio].iter().zip(&wanted.before[ratio]).chain(after);
+                    gap = pairs.fold(gap, |gap, (a, b)| gap.max((a - b).abs()));
+                }
+            }
+        }
+        gap
+    }
+
+    #[test]
+    fn all_removals_at_once_are_those_one_by_one() {
+        use crate::graph::Rule;
+        for (seed, agents, edge_probability, rule) in [
+            (1, 2, 0.9, Rule::Random),
+            (2, 12, 0.3, Rule::Random),
+            (3, 40, 0.1, Rule::Uniform),
+            (4, 40, 1.0, Rule::Random),
+        ] {
+            let influential = 2;
+            let params =
+                WorldParams { agents, steps: 1, edge_probability, seed, rule, influential, ..Default::default() };
+            let mut model = World::new(params).unwrap().truth();
+            for adaptation in [1e-4, 0.1, 0.9] {
+                model.adaptation = adaptation;
+                let gap = removal_gap(&model);
+                assert!(gap < 1e-9, "{agents} agents, δ {adaptation}: {gap:e}");
+            }
+        }
+        // A star: everybody hears the hub, some nothing else.
+        let mut triplets = vec![(0, 0, 1.0)];
+        triplets.extend((1..30).map(|listener| (0, listener, if listener < 5 { 1.0 } else { 0.9 })));
+        triplets.extend((5..30).map(|listener| (listener, listener, 0.1)));
+        let params = WorldParams { agents: 30, steps: 1, ..Default::default() };
+        let mut model = World::new(params).unwrap().truth();
+        model.combination = Combination::from_triplets(triplets, 30).unwrap();
+        let gap = removal_gap(&model);
+        assert!(gap < 1e-9, "star: {gap:e}");
+        assert_eq!(Removals::new(&model).unwrap().of(&[0]).unwrap()[0].stranded, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn many_at_once_are_those_one_by_one() {
+        let model = World::new(WorldParams { agents: 50, steps: 1, ..Default::default() }).unwrap().truth();
+        let mut attribution = Attribution::of(&model).unwrap();
+        let chosen: Vec<usize> = (0..50).rev().collect();
+        let wanted: Vec<[Vec<f64>; 2]> =
+            chosen.iter().map(|&agent| [attribution.sources_of(agent), attribution.reach_of(agent)]).collect();
+        for _ in 0..2 {
+            let (sources, reach) = (attribution.sources_of_many(&chosen), attribution.reach_of_many(&chosen));
+            for (wanted, met) in wanted.iter().zip(sources.iter().zip(&reach)) {
+                let pairs = wanted[0].iter().zip(met.0).chain(wanted[1].iter().zip(met.1));
+                assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-9));
+            }
+            attribution.lu = None;
+        }
+        let paths = Paths::new(&model.combination, model.adaptation);
+        let all = strongest_paths(&model.combination, model.adaptation, 7);
+        assert_eq!(paths.between(&[3, 49, 7], 7), [all[3].clone(), all[49].clone(), all[7].clone()]);
     }
 
     #[test]

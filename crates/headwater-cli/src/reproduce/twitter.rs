@@ -385,6 +385,7 @@ fn drawing(network: &Twitter) -> Panel {
         nodes: (0..names.len()).map(node).collect(),
         links: links.map(|&(from, to, weight)| Link { from, to, weight }).collect(),
         legend: vec![(2, "the hub (agent A)".into()), (4, "others".into())],
+        places: Vec::new(),
     })
 }
 

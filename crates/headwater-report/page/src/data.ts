@@ -136,7 +136,7 @@ export interface Opinions {
 }
 
 export interface Heat {
-  /** Agents by rank, on both axes. */
+  /** Agents by rank, on both axes: row and column i are agent order[i]. */
   order: number[];
   /** Row = speaker, column = listener, row by row. */
   learned: Packed;

@@ -4,7 +4,7 @@
 //! and in the model's order, so that every format has the same names and the same numbers.
 
 use crate::Ranking;
-use crate::network::layout;
+use crate::network::places;
 use crate::ranking::Row;
 use crate::style::COLOURS;
 use headwater::model::{ChangeKind, Diagnostics, Track};
@@ -13,8 +13,8 @@ use jiff::{Timestamp, ToSpan};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
-/// Up to this many agents are placed; placing more takes long, and Gephi does it better.
-const PLACED_AGENTS: usize = 500;
+/// Up to this many agents are placed; placing more takes longer than everything else.
+const PLACED_AGENTS: usize = 5000;
 
 /// Side of the square that agents are placed in.
 const SIDE: f64 = 1000.0;
@@ -304,7 +304,7 @@ impl Network {
             edge_columns.push(Column { name: "p_value", values: Values::Real(p_values) });
             edge_columns.push(Column { name: "significant", values: Values::Flag(flags) });
         }
-        let looks = looks(model, ranking, &rows, &edges);
+        let looks = looks(model, ranking, &rows);
         let history = history(model, &edges, choice, wanted);
         Ok(Network {
             description: description(model, ranking),
@@ -397,9 +397,16 @@ fn facts(model: &Model, ranking: &Ranking) -> Vec<Column> {
     facts.into_iter().map(|(name, values)| Column { name, values }).collect()
 }
 
-fn looks(model: &Model, ranking: &Ranking, rows: &[Option<&Row>], edges: &[Edge]) -> Vec<Look> {
-    let links: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.speaker, edge.listener)).collect();
-    let places = if rows.len() <= PLACED_AGENTS { layout(rows.len(), &links) } else { Vec::new() };
+/// The place of an agent does not depend on which edges are wanted.
+fn looks(model: &Model, ranking: &Ranking, rows: &[Option<&Row>]) -> Vec<Look> {
+    let heard = |&(speaker, listener, weight): &(usize, usize, f64)| speaker != listener && weight > 0.0;
+    let places = if rows.len() <= PLACED_AGENTS {
+        let mut edges: Vec<(usize, usize, f64)> = model.combination.edges().filter(heard).collect();
+        edges.sort_by(|a, b| b.2.total_cmp(&a.2));
+        places(rows.len(), &edges)
+    } else {
+        Vec::new()
+    };
     let colour = |row: Option<&Row>| {
         let name = row.and_then(|row| row.contrarian.as_ref()).unwrap_or(&ranking.truth);
         let hypothesis = model.roster.hypothesis(name).unwrap_or_default();

@@ -1,0 +1,170 @@
+//! The usual figures of a model: ranking with intervals, network, heat map, opinions over time, error curves.
+//!
+//! In: what the page is made from. Out: [`Figure`]s in the house style, which write themselves as SVG and PNG.
+
+use crate::chart::{Axis, Chart, Point, Series, Shape};
+use crate::error::Error;
+use crate::figure::{Figure, Panel};
+use crate::heat::Heat;
+use crate::network::{Link, Network, Node, places};
+use crate::page::Ingredients;
+use crate::page::opinions::{Sums, changes, times};
+use crate::words::short;
+use headwater::Combination;
+use headwater::compare::Known;
+
+/// Agents in the figure of a ranking.
+const RANKED: usize = 25;
+
+/// Agents in a heat map, by rank.
+const SHADED: usize = 100;
+
+/// Agents whose own opinions are drawn.
+const FOLLOWED: usize = 3;
+
+/// Points of a curve; more would be noise at this size.
+const POINTS: usize = 80;
+
+/// Links in the figure of a network, the strongest.
+const LINKS: usize = 1500;
+
+fn alone(title: &str, panels: Vec<Panel>) -> Figure {
+    Figure { title: title.to_owned(), columns: panels.len().max(1), panels }
+}
+
+/// The first agents by their share of influence, with intervals where they are known.
+pub fn ranking(from: &Ingredients<'_>) -> Figure {
+    let rows = || from.ranking.agents.iter().take(RANKED);
+    let shares = from.ranking.agents.iter().all(|row| row.share.is_some());
+    let points = rows().enumerate().map(|(place, row)| Point {
+        x: place as f64,
+        y: row.share.unwrap_or(row.influence),
+        interval: row.share_low.zip(row.share_high).filter(|_| shares),
+    });
+    let chart = Chart {
+        x: Axis::named("agents by rank", rows().map(|row| short(&row.agent)).collect()),
+        y: Axis::linear(if shares { "share of influence" } else { "influence" }),
+        series: vec![Series::new("", Shape::Dots, points.collect())],
+        ..Chart::default()
+    };
+    alone("Who drives opinion", vec![Panel::Chart(chart)])
+}
+
+/// Who listens to whom: areas by influence, colours by opinion where beliefs are at hand.
+pub fn network(from: &Ingredients<'_>) -> Result<Figure, Error> {
+    let model = from.model;
+    let (names, hypotheses) = (model.roster.agents(), model.roster.hypotheses());
+    let edges = crate::page::strongest_edges(model);
+    let heaviest = edges.first().map_or(1.0, |edge| edge.2);
+    let sums = from.beliefs.map(|panel| Sums::new(model, panel, POINTS)).transpose()?;
+    let side = |agent: usize| -> usize {
+        let leaning = |hypothesis: usize| sums.as_ref().and_then(|sums| sums.leaning(agent, hypothesis));
+        let beliefs: Option<Vec<f64>> = (0..hypotheses.len()).map(leaning).collect();
+        let most = |beliefs: Vec<f64>| (0..beliefs.len()).rev().max_by(|&a, &b| beliefs[a].total_cmp(&beliefs[b]));
+        beliefs.and_then(most).unwrap_or(0)
+    };
+    let mut nodes: Vec<Node> = names
+        .iter()
+        .enumerate()
+        .map(|(agent, name)| Node { name: short(name), share: 0.0, colour: side(agent) })
+        .collect();
+    for row in &from.ranking.agents {
+        nodes[model.roster.agent(&row.agent)?].share = row.share.unwrap_or(0.0);
+    }
+    let legend = match sums {
+        Some(_) => hypotheses.iter().enumerate().map(|(place, name)| (place, format!("leans to {name}"))).collect(),
+        None => Vec::new(),
+    };
+    let link = |&(from, to, weight): &(usize, usize, f64)| Link { from, to, weight: weight / heaviest };
+    // The strongest last, on top of the others.
+    let links = edges.iter().take(LINKS).rev().map(link).collect();
+    let places = places(names.len(), &edges);
+    Ok(alone(
+        "Who listens to whom",
+        vec![Panel::Network(Network { title: String::new(), nodes, links, legend, places })],
+    ))
+}
+
+/// The weights, agents by rank; the true ones beside them where they are known.
+pub fn heat(from: &Ingredients<'_>) -> Result<Figure, Error> {
+    let model = from.model;
+    let order: Vec<&String> = from.ranking.agents.iter().take(SHADED).map(|row| &row.agent).collect();
+    let cells = |weights: &Combination, roster: &headwater::Roster| -> Vec<Vec<f64>> {
+        let place: Vec<Option<usize>> = order.iter().map(|name| roster.agent(name).ok()).collect();
+        let weight = |speaker: Option<usize>, listener: Option<usize>| {
+            speaker.zip(listener).map_or(0.0, |(speaker, listener)| weights.weight(speaker, listener))
+        };
+        place.iter().map(|&speaker| place.iter().map(|&listener| weight(speaker, listener)).collect()).collect()
+    };
+    let learned = ("learned", cells(&model.combination, &model.roster));
+    let known = |truth: &Known| truth.combination.as_ref().map(|weights| ("true", cells(weights, &truth.roster)));
+    let all: Vec<(&str, Vec<Vec<f64>>)> = from.truth.and_then(known).into_iter().chain([learned]).collect();
+    let darkest = all.iter().flat_map(|(_, cells)| cells.iter().flatten()).fold(0.0f64, |most, v| most.max(v.abs()));
+    let panel = |(title, cells): (&str, Vec<Vec<f64>>)| {
+        Panel::Heat(Heat {
+            title: title.to_owned(),
+            rows: "speaker by rank".to_owned(),
+            columns: "listener by rank".to_owned(),
+            cells,
+            darkest: if darkest > 0.0 { darkest } else { 1.0 },
+        })
+    };
+    Ok(alone("Weights that listeners give", all.into_iter().map(panel).collect()))
+}
+
+/// Belief in what the network settles on, over time: the mean with the middle half of the agents, the first agents, and where
+/// something changed. `None` without beliefs.
+pub fn opinions(from: &Ingredients<'_>) -> Result<Option<Figure>, Error> {
+    let (Some(panel), model) = (from.beliefs, from.model) else { return Ok(None) };
+    let truth = model.roster.hypothesis(&from.ranking.truth)?;
+    let sums = Sums::new(model, panel, POINTS)?;
+    let at = |point: usize| (point * sums.merged) as f64;
+    // A point that cannot be shown keeps the marks apart.
+    let mark = |point: usize| [Point::new(at(point), 0.0), Point::new(at(point), 1.0), Point::new(f64::NAN, f64::NAN)];
+    let changed = changes(&model.track, panel.steps(), sums.merged);
+    let mut series = Vec::new();
+    if !changed.is_empty() {
+        let marks = changed.iter().flat_map(|(point, ..)| mark(*point));
+        series.push(Series::new("change", Shape::Reference, marks.collect()));
+    }
+    let middle = |point: usize| {
+        let mut all: Vec<f64> = sums.all(truth, point).collect();
+        all.sort_by(f64::total_cmp);
+        let (low, high) = (*all.get(all.len() / 4)?, *all.get(all.len() * 3 / 4)?);
+        Some(Point::within(at(point), sums.mean(truth, point)?, low, high))
+    };
+    let everybody = (0..sums.points).filter_map(middle).collect();
+    series.push(Series::new("mean, and the middle half", Shape::Line, everybody));
+    for row in from.ranking.agents.iter().take(FOLLOWED) {
+        let agent = model.roster.agent(&row.agent)?;
+        let said = |point: usize| Some(Point::new(at(point), sums.of(agent, truth, point)?));
+        series.push(Series::new(&short(&row.agent), Shape::Line, (0..sums.points).filter_map(said).collect()));
+    }
+    let times = times(panel, 1);
+    let span = match (times.first(), times.last()) {
+        (Some(first), Some(last)) if panel.steps() > 1 => format!("step, from {first} to {last}"),
+        _ => "step".to_owned(),
+    };
+    let span = if sums.merged > 1 { format!("{span}, means of {}", sums.merged) } else { span };
+    let chart = Chart {
+        x: Axis::linear(&span),
+        y: Axis::linear(&format!("belief in {}", short(&from.ranking.truth))).between(0.0, 1.0),
+        series,
+        ..Chart::default()
+    };
+    Ok(Some(alone("Opinions over time", vec![Panel::Chart(chart)])))
+}
+
+/// Error curves: name, and step with squared error of the weights.
+pub fn errors(traces: &[(String, Vec<(f64, f64)>)]) -> Figure {
+    let curve = |(name, trace): &(String, Vec<(f64, f64)>)| {
+        Series::new(name, Shape::Line, trace.iter().map(|&(step, error)| Point::new(step, error)).collect())
+    };
+    let chart = Chart {
+        x: Axis::linear("step"),
+        y: Axis::log("squared error of the weights"),
+        series: traces.iter().map(curve).collect(),
+        ..Chart::default()
+    };
+    alone("Error while learning", vec![Panel::Chart(chart)])
+}

@@ -1,0 +1,139 @@
+//! What everybody said, bin by bin: a byte each, and several bins to a point where there are very many.
+
+use super::pack::Packed;
+use crate::error::Error;
+use headwater::model::Track;
+use headwater::panel::probabilities;
+use headwater::{Model, Panel};
+use headwater_files::show_time;
+use serde::{Deserialize, Serialize};
+
+/// Bytes that all series together may take.
+const CELLS: usize = 400_000;
+
+/// Points that a chart can show.
+const POINTS: usize = 2000;
+
+/// Opinions over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opinions {
+    /// Start of each bin.
+    pub times: Vec<String>,
+    /// Bins merged into one point.
+    pub merged: usize,
+    /// Belief in each hypothesis but the last: agent by agent, hypothesis by hypothesis, bin by bin.
+    pub beliefs: Packed,
+    /// Mean over those who spoke, hypothesis by hypothesis, bin by bin.
+    pub mean: Packed,
+    /// Mean belief of each agent in the reference; absent for one that never spoke.
+    pub leaning: Vec<Option<f64>>,
+    /// What changed and when: bin, kind, listeners.
+    pub changes: Vec<(usize, String, Vec<usize>)>,
+}
+
+/// Sums of beliefs, by agent of the model and point in time: |Θ| numbers and how many were added.
+pub(crate) struct Sums {
+    hypotheses: usize,
+    /// Points in time.
+    pub(crate) points: usize,
+    /// Steps in one of them.
+    pub(crate) merged: usize,
+    sums: Vec<f64>,
+    spoken: Vec<u32>,
+}
+
+impl Sums {
+    /// At most so many points in time.
+    pub(crate) fn new(model: &Model, panel: &Panel, most: usize) -> Result<Self, Error> {
+        let wrong = |problem: String| Error::Beliefs { problem };
+        if panel.roster().hypotheses() != model.roster.hypotheses() {
+            return Err(wrong(format!(
+                "they are about {}, the model is about {}",
+                panel.roster().hypotheses().join(", "),
+                model.roster.hypotheses().join(", ")
+            )));
+        }
+        let place: Vec<usize> = (panel.roster().agents().iter())
+            .map(|name| model.roster.agent(name).map_err(|_| wrong(format!("agent {name:?} is not in the model"))))
+            .collect::<Result<_, _>>()?;
+        let (agents, hypotheses, steps) = (model.roster.agents().len(), model.roster.hypotheses().len(), panel.steps());
+        let merged = steps.div_ceil(most).max((agents * steps * (hypotheses - 1)).div_ceil(CELLS)).max(1);
+        let points = steps.div_ceil(merged);
+        let (mut sums, mut spoken) = (vec![0.0; agents * points * hypotheses], vec![0; agents * points]);
+        let mut belief = Vec::new();
+        for step in 0..steps {
+            let frame = panel.frame(step);
+            for (speaker, &agent) in place.iter().enumerate().filter(|(speaker, _)| panel.posts(step, *speaker) > 0) {
+                probabilities((0..hypotheses - 1).map(|ratio| frame[(speaker, ratio)]), &mut belief);
+                let cell = agent * points + step / merged;
+                spoken[cell] += 1;
+                let out = &mut sums[cell * hypotheses..][..hypotheses];
+                out.iter_mut().zip(&belief).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        Ok(Sums { hypotheses, points, merged, sums, spoken })
+    }
+
+    /// What an agent thought of a hypothesis at a point, where it spoke.
+    pub(crate) fn of(&self, agent: usize, hypothesis: usize, point: usize) -> Option<f64> {
+        let cell = agent * self.points + point;
+        let spoken = self.spoken[cell];
+        (spoken > 0).then(|| self.sums[cell * self.hypotheses + hypothesis] / f64::from(spoken))
+    }
+
+    /// What everybody who spoke thought of a hypothesis at a point.
+    pub(crate) fn all(&self, hypothesis: usize, point: usize) -> impl Iterator<Item = f64> {
+        (0..self.spoken.len() / self.points).filter_map(move |agent| self.of(agent, hypothesis, point))
+    }
+
+    /// Mean over those who spoke.
+    pub(crate) fn mean(&self, hypothesis: usize, point: usize) -> Option<f64> {
+        let (sum, many) = self.all(hypothesis, point).fold((0.0, 0u32), |(sum, many), value| (sum + value, many + 1));
+        (many > 0).then(|| sum / f64::from(many))
+    }
+
+    /// Mean of all that an agent said of a hypothesis.
+    pub(crate) fn leaning(&self, agent: usize, hypothesis: usize) -> Option<f64> {
+        let cells = agent * self.points..(agent + 1) * self.points;
+        let spoken: u32 = self.spoken[cells.clone()].iter().sum();
+        let sum: f64 = cells.map(|cell| self.sums[cell * self.hypotheses + hypothesis]).sum();
+        (spoken > 0).then(|| sum / f64::from(spoken))
+    }
+}
+
+impl Opinions {
+    pub(super) fn new(model: &Model, panel: &Panel) -> Result<Self, Error> {
+        let sums = &Sums::new(model, panel, POINTS)?;
+        let (agents, hypotheses, points) = (model.roster.agents().len(), model.roster.hypotheses().len(), sums.points);
+        let cells = (0..agents).flat_map(|agent| {
+            (0..hypotheses - 1)
+                .flat_map(move |hypothesis| (0..points).map(move |point| sums.of(agent, hypothesis, point)))
+        });
+        let mean = (0..hypotheses).flat_map(|hypothesis| (0..points).map(move |point| sums.mean(hypothesis, point)));
+        let leaning = |agent: usize| sums.leaning(agent, 0).map(|belief| (1e4 * belief).round() / 1e4);
+        Ok(Opinions {
+            times: times(panel, sums.merged),
+            merged: sums.merged,
+            beliefs: Packed::shares(cells, 8),
+            mean: Packed::shares(mean, 16),
+            leaning: (0..agents).map(leaning).collect(),
+            changes: changes(&model.track, panel.steps(), sums.merged),
+        })
+    }
+}
+
+/// When each point begins; days are written as days.
+pub(crate) fn times(panel: &Panel, merged: usize) -> Vec<String> {
+    const MIDNIGHT: &str = "T00:00:00Z";
+    let all: Vec<String> = (0..panel.steps()).step_by(merged).map(|step| show_time(panel.times(), step)).collect();
+    if all.iter().all(|time| time.ends_with(MIDNIGHT)) {
+        return all.iter().map(|time| time.trim_end_matches(MIDNIGHT).to_owned()).collect();
+    }
+    all
+}
+
+/// Changes that fall into the beliefs at hand.
+pub(crate) fn changes(track: &Track, steps: usize, merged: usize) -> Vec<(usize, String, Vec<usize>)> {
+    let within = track.changes.iter().filter(|change| change.since < steps);
+    within.map(|change| (change.since / merged, change.kind.name().to_owned(), change.listeners.clone())).collect()
+}

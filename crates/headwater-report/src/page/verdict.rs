@@ -1,0 +1,188 @@
+//! The first thing on the page: who drives opinion here, how sure we are, what was assumed; in words for an analyst.
+
+use super::Ingredients;
+use crate::ranking::{Ranking, Row, judged};
+use crate::words::{count, number, percent, short};
+use headwater::Model;
+use headwater::confidence::discoveries;
+use headwater::model::{Method, Status};
+use serde::{Deserialize, Serialize};
+
+/// Share of false alarms tolerated among the agents called significant.
+const FALSE_DISCOVERIES: f64 = 0.05;
+
+/// How to measure what was not measured.
+const MEASURE: &str = "headwater rank MODEL --beliefs BELIEFS --bootstrap 200 --null 200 --format json > ranking.json, then headwater report MODEL --ranking ranking.json";
+
+/// What the page says first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Absent when nobody measured whether the data support an answer.
+    pub supported: Option<bool>,
+    /// One sentence: who drives opinion here.
+    pub headline: String,
+    /// The verdict's own words, as `rank` prints them.
+    pub text: String,
+    /// How sure we are.
+    pub sure: Vec<String>,
+    /// What was assumed.
+    pub assumed: Vec<String>,
+    /// What to be careful about.
+    pub warnings: Vec<String>,
+}
+
+impl Verdict {
+    /// `notes` are those of the model's plain ranking, which files do not carry.
+    pub(super) fn new(from: &Ingredients<'_>, notes: &[String]) -> Self {
+        let (model, ranking) = (from.model, from.ranking);
+        let supported = supported(model, ranking);
+        let mut warnings = model.diagnostics.warnings.clone();
+        warnings.extend(notes.iter().map(|note| sentence(note.trim_start_matches("* "))));
+        let resampled = ranking.agents.iter().any(|row| row.share_low.is_some() || row.p_value.is_some());
+        if resampled && !matches!(model.method, Method::Whitened | Method::StateSpace) {
+            warnings.push("Intervals and p-values are those of the whitened learner on the same beliefs.".to_owned());
+        }
+        Verdict {
+            supported,
+            headline: headline(model, ranking, supported),
+            text: ranking.verdict.text.clone(),
+            sure: sure(model, ranking, supported),
+            assumed: assumed(from),
+            warnings,
+        }
+    }
+}
+
+/// Nothing was measured when the verdict is only what a model without a forecast gets.
+fn supported(model: &Model, ranking: &Ranking) -> Option<bool> {
+    let untested = model.diagnostics.skill.is_none() && ranking.verdict == judged(model);
+    (!untested).then_some(ranking.verdict.supported)
+}
+
+fn sentence(note: &str) -> String {
+    let mut letters = note.chars();
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{capital}{}.", letters.as_str().trim_end_matches('.'))
+}
+
+fn headline(model: &Model, ranking: &Ranking, supported: Option<bool>) -> String {
+    let Some(first) = ranking.agents.first() else { return "There is nobody here.".to_owned() };
+    let name = short(&first.agent);
+    if supported == Some(false) {
+        return format!("No evidence that these agents listen to each other; that {name} comes first may be chance.");
+    }
+    let much = first.share.map_or(String::new(), |share| format!(" with {} of all influence", percent(share)));
+    if supported.is_none() && model.method != Method::Given {
+        return format!(
+            "{name} comes first{much}, but nobody has tested whether these agents listen to each other at all."
+        );
+    }
+    let rivals: Vec<&Row> = ranking.agents.iter().skip(1).filter(|row| row.rank_low == Some(1)).collect();
+    match rivals.len() {
+        0 if first.rank_high == Some(1) => {
+            format!("{name} drives opinion here{much}, and at least 90% of the resamples agree.")
+        }
+        0 => format!("{name} drives opinion here{much}."),
+        1 => format!("{name} leads{much}, but {} may be first as well.", short(&rivals[0].agent)),
+        few @ 2..=3 => {
+            let names: Vec<String> = rivals.iter().map(|row| short(&row.agent)).collect();
+            format!(
+                "{name} leads{much}, but {} or {} may be first as well.",
+                names[..few - 1].join(", "),
+                names[few - 1]
+            )
+        }
+        many => format!("{name} comes first{much}, but so may {many} others: who leads is not settled."),
+    }
+}
+
+fn sure(model: &Model, ranking: &Ranking, supported: Option<bool>) -> Vec<String> {
+    let mut sure = Vec::new();
+    let first = ranking.agents.first();
+    if supported.is_none() && model.method != Method::Given {
+        sure.push(format!(
+            "Whether the data support an answer was not measured. To measure it, learn the model with steps to spare for a forecast, or run: {MEASURE}."
+        ));
+    }
+    let interval = first.and_then(|row| Some((row, row.share_low?, row.share_high?, row.rank_low?, row.rank_high?)));
+    match interval {
+        Some((row, low, high, best, worst)) => {
+            let ranks = if best == worst {
+                format!("its rank is {best}")
+            } else {
+                format!("its rank between {best} and {worst}")
+            };
+            sure.push(format!(
+                "In 90% of the resamples {}'s share of influence is between {} and {}, and {ranks}.",
+                short(&row.agent),
+                percent(low),
+                percent(high)
+            ));
+            let wide = ranking.agents.iter().filter(|row| row.share_low.is_some_and(|low| low <= 0.0)).count();
+            if wide > 0 {
+                sure.push(format!("The intervals of {} reach down to zero influence.", count(wide, "agent")));
+            }
+        }
+        None => sure.push(format!("How far the shares may be off was not measured; to measure it: {MEASURE}.")),
+    }
+    let p_values: Option<Vec<f64>> = ranking.agents.iter().map(|row| row.p_value).collect();
+    if let (Some(p_values), Some(row)) = (p_values.filter(|values| !values.is_empty()), first) {
+        let heard = discoveries(&p_values, FALSE_DISCOVERIES).into_iter().filter(|found| *found).count();
+        sure.push(format!(
+            "{heard} of {} are heard by others more than chance would have it; a world in which nobody listens has {} heard as much with probability {:.3}.",
+            count(p_values.len(), "agent"),
+            short(&row.agent),
+            p_values[0]
+        ));
+    }
+    let columns = &model.diagnostics.columns;
+    let of = |status: Status| columns.iter().filter(|column| column.status == status).count();
+    if !columns.is_empty() {
+        let kinds = [
+            (of(Status::Certified), "certified (cannot be a coincidence)"),
+            (of(Status::Identified), "identified exactly"),
+            (of(Status::Statistical), "estimates with statistical error"),
+        ];
+        let told: Vec<String> =
+            kinds.iter().filter(|(many, _)| *many > 0).map(|(many, kind)| format!("{many} {kind}")).collect();
+        sure.push(format!("Of the weights of {}: {}.", count(columns.len(), "listener"), told.join(", ")));
+    }
+    sure.push(format!(
+        "{} of the agents believe in {:?}, on which the network settles.",
+        percent(ranking.agreement),
+        ranking.truth
+    ));
+    sure
+}
+
+fn assumed(from: &Ingredients<'_>) -> Vec<String> {
+    let model = from.model;
+    let mut assumed = vec![format!(
+        "Opinions form by adaptive social learning: at every step everybody mixes what they hear with evidence of their own, which has the weight δ = {}, the same for all.",
+        number(model.adaptation)
+    )];
+    assumed.push(if model.track.history.len() > 1 {
+        "Who listens to whom changes only where a change is marked.".to_owned()
+    } else {
+        "Who listens to whom, and what everybody knows, does not change during the time covered.".to_owned()
+    });
+    assumed.push(if from.given() {
+        "Nobody hears anybody but those they follow in the graph that was given.".to_owned()
+    } else {
+        "Anybody may hear anybody: no graph was given.".to_owned()
+    });
+    match model.method {
+        Method::StateSpace => assumed
+            .push("Posts show opinions with noise, and silence says nothing of what the silent think.".to_owned()),
+        Method::Whitened | Method::Gsl | Method::AsReleased => assumed.push(
+            "What agents say is what they believe, without noise; the silent still think what they last said."
+                .to_owned(),
+        ),
+        _ => {}
+    }
+    assumed.push(
+        "Influence is what this model of opinion says of these data. It is no proof that anybody convinced anybody."
+            .to_owned(),
+    );
+    assumed
+}

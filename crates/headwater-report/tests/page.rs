@@ -1,0 +1,389 @@
+//! The page from outside: what is in it, that it is data and not code, how large it is, and that it never changes by itself.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use headwater::compare::Known;
+use headwater::confidence::{Intervals, Significance};
+use headwater::influence::{Attribution, Intervention, influence, what_if};
+use headwater::model::{Change, ChangeKind, Method, Skill, Snapshot, Track};
+use headwater::panel::Times;
+use headwater::simulate::{WorldParams, simulate};
+use headwater::{Combination, Evidence, Model, Panel, Roster};
+use headwater_report::page::{Ingredients, Page};
+use headwater_report::{Error, Explanation, Ranking, explanation::Thought, figures};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// A learned-looking world with everything that can be asked for.
+fn world(agents: usize, steps: usize, edge_probability: f64) -> (Panel, Model, Ranking) {
+    let params =
+        WorldParams { agents, steps, edge_probability, hypotheses: 2, influential: 2, ..WorldParams::default() };
+    let (panel, mut model) = simulate(&params).unwrap();
+    model.method = Method::Whitened;
+    model.diagnostics.skill = Some(Skill { against_persistence: 0.4, against_own_past: 0.1, steps: 80 });
+    let mut ranking = Ranking::new(&model).unwrap();
+    ranking.add_activity(&panel).unwrap();
+    let share = influence(&model).unwrap().share.unwrap();
+    let intervals = Intervals {
+        share: share.iter().map(|share| (0.61 * share, 1.43 * share)).collect(),
+        rank: (0..agents).map(|agent| (1 + agent / 2, agents)).collect(),
+        top: share.clone(),
+    };
+    ranking.add_intervals(&intervals, &model.roster).unwrap();
+    let found = Significance {
+        agents: (0..agents).map(|agent| (agent + 1) as f64 / 201.0).collect(),
+        edges: (0..agents * agents).map(|cell| (cell % 201 + 1) as f64 / 201.0).collect(),
+        skill: Some(0.01),
+        rotations: 200,
+    };
+    ranking.add_significance(&found, &model).unwrap();
+    (panel, model, ranking)
+}
+
+fn renamed(model: &Model, names: &[&str]) -> Model {
+    Model { roster: Roster::new(names.iter().copied(), model.roster.hypotheses().to_vec()).unwrap(), ..model.clone() }
+}
+
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let start = text.find(from).unwrap() + from.len();
+    &text[start..start + text[start..].find(to).unwrap()]
+}
+
+fn data(html: &str) -> Page {
+    serde_json::from_str(between(html, "<script type=\"application/json\" id=\"data\">", "</script>")).unwrap()
+}
+
+#[test]
+fn every_number_is_there_and_exact() {
+    let (panel, model, ranking) = world(20, 120, 0.2);
+    let page = Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) }).unwrap();
+    let html = page.html().unwrap();
+    assert_eq!(
+        html,
+        Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) })
+            .unwrap()
+            .html()
+            .unwrap()
+    );
+    let back = data(&html);
+    // Notes are in words on the page.
+    let shown = Ranking { edges: None, notes: Vec::new(), ..ranking.clone() };
+    assert_eq!(back.ranking, shown);
+    let json = |value: &Ranking| serde_json::to_value(value).unwrap();
+    assert_eq!(json(&back.ranking), json(&shown));
+
+    // Edges: as in the ranking, to nine digits, strongest first.
+    let edges = ranking.edges.as_ref().unwrap();
+    let column = |packed: &headwater_report::page::Packed| -> Vec<f64> {
+        packed.values().into_iter().map(Option::unwrap).collect()
+    };
+    let network = &back.network;
+    let (speakers, listeners, weights) =
+        (column(&network.speakers), column(&network.listeners), column(&network.weights));
+    let (p_values, significant) =
+        (column(network.p_values.as_ref().unwrap()), column(network.significant.as_ref().unwrap()));
+    assert_eq!((weights.len(), network.edges), (edges.len(), edges.len()));
+    assert!(weights.windows(2).all(|pair| pair[0] >= pair[1]));
+    for edge in edges {
+        let ends = [&edge.source, &edge.target].map(|name| model.roster.agent(name).unwrap() as f64);
+        let at = (0..weights.len()).find(|&at| [speakers[at], listeners[at]] == ends).unwrap();
+        assert!((weights[at] - edge.weight).abs() < 1e-9 && (p_values[at] - edge.p_value).abs() < 1e-9);
+        assert_eq!(significant[at] == 1.0, edge.significant);
+    }
+    assert!(column(&network.places).iter().all(|place| (0.0..=1.0).contains(place)));
+    assert_eq!(network.places.values().len(), 40);
+
+    // Cards: what explain says.
+    let attribution = Attribution::of(&model).unwrap();
+    for (agent, card) in back.cards.iter().enumerate() {
+        assert_eq!(card.agent, agent);
+        let explained = Explanation::new(&model, agent, 8, Some(Thought::Remove)).unwrap();
+        let sources = attribution.sources_of(agent);
+        for (&(other, share, weight), source) in card.shaped_by.iter().zip(&explained.sources) {
+            assert_eq!(model.roster.agents()[other], source.agent);
+            assert!((share - sources[other]).abs() < 1e-6 && (weight - source.weight).abs() < 1e-6);
+        }
+        assert!(card.shapes.iter().all(|(other, _)| *other != agent));
+        for (path, strength) in &card.paths {
+            assert_eq!(path.last(), Some(&agent));
+            let names = model.roster.names(path);
+            let known = explained.sources.iter().find(|source| source.path.as_ref() == Some(&names)).unwrap();
+            assert!((known.path_strength.unwrap() - strength).abs() < 1e-6);
+        }
+        let (without, change) = (card.without.as_ref().unwrap(), explained.what_if.unwrap());
+        assert!(
+            (without.before - change.belief_before).abs() < 1e-5 && (without.after - change.belief_after).abs() < 1e-5
+        );
+        let outcome = what_if(&model, agent, &Intervention::Remove).unwrap();
+        for (other, before, after) in &without.most {
+            let place = outcome.others.iter().position(|known| known == other).unwrap();
+            let wanted = outcome.belief_of(place, page.truth);
+            assert!((before - wanted[0]).abs() < 1e-5 && (after - wanted[1]).abs() < 1e-5);
+        }
+        assert!(card.why[0].contains(&format!("Rank {} of 20", explained.rank)), "{:?}", card.why);
+    }
+
+    // Opinions: to half a step.
+    let opinions = back.opinions.as_ref().unwrap();
+    assert_eq!((opinions.times.len(), opinions.merged), (120, 1));
+    let beliefs = opinions.beliefs.values();
+    for agent in 0..20 {
+        for step in 0..120 {
+            let wanted = 1.0 / (1.0 + (-panel.frame(step)[(agent, 0)]).exp());
+            assert!((beliefs[agent * 120 + step].unwrap() - wanted).abs() <= 0.5 / 254.0 + 1e-9);
+        }
+    }
+    // Weights: to half a step, by rank on both axes.
+    let heat = back.heat.as_ref().unwrap();
+    let cells = column(&heat.learned);
+    for (row, &speaker) in heat.order.iter().enumerate() {
+        assert_eq!(model.roster.agents()[speaker], ranking.agents[row].agent);
+        for (place, &listener) in heat.order.iter().enumerate() {
+            let gap = cells[row * 20 + place] - model.combination.weight(speaker, listener);
+            assert!(gap.abs() <= 0.51 * heat.learned.step);
+        }
+    }
+    assert!(heat.known.is_none() && back.left_off.is_empty());
+}
+
+#[test]
+fn names_are_data_whatever_they_are() {
+    let (_, model, _) = world(4, 40, 0.9);
+    let names = [
+        "</script><script>alert(1)</script>",
+        "\"'><img src=x onerror=alert(1)>",
+        "\u{202e}drow\u{0}\u{1b}[31m\u{2028}",
+        "<!--&amp;",
+    ];
+    let model = renamed(&model, &names);
+    let ranking = Ranking::new(&model).unwrap();
+    let ingredients = Ingredients { title: "</title><script>", ..Ingredients::new(&model, &ranking) };
+    let html = Page::new(&ingredients).unwrap().html().unwrap();
+    assert_eq!(data(&html).agents, names);
+    // Two scripts, ours: the data and the code.
+    assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (2, 2));
+    assert!(!html.contains("<img") && !html.contains("<!--") && !html.contains(['\u{0}', '\u{1b}']));
+    assert!(!between(&html, "id=\"data\">", "</script>").contains(['<', '>', '&', '\u{2028}']));
+    assert!(html.contains("<title>&lt;/title&gt;&lt;script&gt;</title>"));
+    let table = between(&html, "<noscript>", "</noscript>");
+    assert!(
+        table.contains("<bdi>&lt;/script&gt;&lt;script&gt;alert(1)") && table.contains("<bdi>\u{202e}drow?"),
+        "{table}"
+    );
+}
+
+#[test]
+fn the_policy_allows_our_script_and_style_and_nothing_else() {
+    let (_, model, ranking) = world(3, 40, 0.9);
+    let html = Page::new(&Ingredients::new(&model, &ranking)).unwrap().html().unwrap();
+    let policy = between(&html, "Content-Security-Policy\" content=\"", "\"");
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
+    let (script, style) = (between(&html, "<script>", "</script>"), between(&html, "<style>", "</style>"));
+    let wanted = [
+        "default-src 'none'".to_owned(),
+        format!("script-src {}", hash(script)),
+        format!("style-src {}", hash(style)),
+        "base-uri 'none'".to_owned(),
+        "form-action 'none'".to_owned(),
+    ];
+    assert_eq!(policy.split("; ").collect::<Vec<_>>(), wanted);
+    assert!(html.starts_with("<!doctype html>\n<html lang=\"en\">") && html.contains("<meta charset=\"utf-8\">"));
+    assert!(html.contains("name=\"viewport\"") && html.contains("<main id=\"app\">"));
+    assert!(!html.contains("http://") && !html.contains("src=\"") && !html.contains("href="));
+}
+
+#[test]
+fn the_verdict_is_honest() {
+    let (panel, model, ranking) = world(5, 60, 0.8);
+    let verdict = |model: &Model, ranking: &Ranking| Page::new(&Ingredients::new(model, ranking)).unwrap().verdict;
+    let rivals = verdict(&model, &ranking);
+    assert_eq!(rivals.supported, Some(true));
+    assert!(rivals.headline.contains("may be first as well"), "{}", rivals.headline);
+    let mut unsupported = ranking.clone();
+    unsupported.verdict.supported = false;
+    let said = verdict(&model, &unsupported);
+    assert!(said.supported == Some(false) && said.headline.starts_with("No evidence"), "{}", said.headline);
+    // Nobody tested it.
+    let mut untested = model.clone();
+    untested.diagnostics.skill = None;
+    let said = verdict(&untested, &Ranking::new(&untested).unwrap());
+    assert_eq!(said.supported, None);
+    assert!(said.headline.contains("nobody has tested") && said.sure[0].contains("--null 200"), "{said:?}");
+    // A given network has nothing to test, and says who leads.
+    let given = Model { method: Method::Given, ..untested };
+    let said = verdict(&given, &Ranking::new(&given).unwrap());
+    assert!(said.supported.is_none() && said.headline.contains("drives opinion here"), "{}", said.headline);
+    // What the model warns of, the page warns of.
+    let mut warned = model.clone();
+    warned.diagnostics.warnings.push("two agents say the same".into());
+    warned.evidence = Evidence::from_rows(vec![-1.0, 2.0, 3.0, 4.0, 5.0], 5, 1).unwrap();
+    let said = verdict(&warned, &Ranking::new(&warned).unwrap());
+    assert!(said.warnings.iter().any(|warning| warning.contains("two agents say the same")));
+    assert!(said.warnings.iter().any(|warning| warning.contains("below zero")), "{:?}", said.warnings);
+    drop(panel);
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let (panel, model, ranking) = world(5, 60, 0.8);
+    let refuse = |model: &Model, ranking: &Ranking, panel: Option<&Panel>| {
+        Page::new(&Ingredients { beliefs: panel, ..Ingredients::new(model, ranking) }).unwrap_err()
+    };
+    let mut other = ranking.clone();
+    other.agents[2].agent = "nobody".into();
+    assert!(
+        matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("no agent \"nobody\""))
+    );
+    other.agents[2].agent = other.agents[1].agent.clone();
+    assert!(matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("ranked twice")));
+    other.agents.truncate(2);
+    assert!(matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("2 of 5 agents")));
+    let mut other = ranking.clone();
+    other.agents[0].centrality *= 1.01;
+    assert!(
+        matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("rank the model again"))
+    );
+    let mut other = ranking.clone();
+    other.truth = "h1".into();
+    assert!(matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("settles on")));
+    let mut other = ranking.clone();
+    other.edges.as_mut().unwrap()[0].source = "nobody".into();
+    assert!(matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("stranger")));
+    let renamed = renamed(&model, &["a", "b", "c", "d", "e"]);
+    let of_renamed = Ranking::new(&renamed).unwrap();
+    assert!(
+        matches!(refuse(&renamed, &of_renamed, Some(&panel)), Error::Beliefs { problem } if problem.contains("not in the model"))
+    );
+    let hypotheses = Panel::complete(Roster::numbered(5, 3).unwrap(), vec![0.1; 20]).unwrap();
+    assert!(
+        matches!(refuse(&model, &ranking, Some(&hypotheses)), Error::Beliefs { problem } if problem.contains("they are about"))
+    );
+}
+
+#[test]
+fn silence_is_a_gap() {
+    let (_, model, ranking) = world(3, 40, 0.9);
+    // Agent 1 speaks once, agent 2 is not in the file.
+    let roster = Roster::new(["1", "0"], model.roster.hypotheses().to_vec()).unwrap();
+    let day = 86_400_000_000;
+    let posts = vec![1, 2, 0, 1, 0, 1];
+    let panel =
+        Panel::new(roster, Times::Instants(vec![0, day, 2 * day]), vec![1.0, 0.0, 0.0, 2.0, 0.0, -2.0], Some(posts))
+            .unwrap();
+    let page = Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) }).unwrap();
+    let opinions = page.opinions.unwrap();
+    assert_eq!(opinions.times, ["1970-01-01", "1970-01-02", "1970-01-03"]);
+    let spoken: Vec<bool> = opinions.beliefs.values().iter().map(Option::is_some).collect();
+    assert_eq!(spoken, [true, true, true, true, false, false, false, false, false]);
+    assert_eq!(opinions.leaning, [Some(0.5), Some(0.7311), None]);
+    assert!(page.quality.iter().any(|(label, value)| label == "silent (agent and step)" && value == "33.3%"));
+    let drawn = Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) };
+    assert!(figures::opinions(&drawn).unwrap().unwrap().svg().contains("1970-01-03"));
+}
+
+#[test]
+fn tracked_models_have_a_history_and_known_truths_a_second_heat_map() {
+    let (panel, mut model, _) = world(6, 60, 0.7);
+    let known = Known::of(&model).unwrap();
+    let snapshot =
+        |step: usize, weights: Combination| Snapshot { step, combination: weights, evidence: model.evidence.clone() };
+    let history = vec![snapshot(10, Combination::uniform(6)), snapshot(30, model.combination.clone())];
+    let changes = vec![Change { step: 31, since: 30, kind: ChangeKind::Topology, listeners: vec![2], truth: None }];
+    model.track = Track { changes, history, times: vec![(10, "ten".into())] };
+    let ranking = Ranking::new(&model).unwrap();
+    let from = Ingredients { beliefs: Some(&panel), truth: Some(&known), ..Ingredients::new(&model, &ranking) };
+    let page = Page::new(&from).unwrap();
+    assert_eq!(page.opinions.as_ref().unwrap().changes, [(30, "topology".to_owned(), vec![2])]);
+    let times: Vec<&str> = page.history.iter().map(|snapshot| snapshot.time.as_str()).collect();
+    assert_eq!(times, ["ten", "30"]);
+    assert!(page.history[0].centrality.iter().all(|value| (value - 1.0 / 6.0).abs() < 1e-5));
+    for row in &ranking.agents {
+        let agent = model.roster.agent(&row.agent).unwrap();
+        assert!((page.history[1].share[agent] - row.share.unwrap()).abs() < 1e-5);
+    }
+    assert_eq!(page.history[1].weights.values().len(), page.network.edges);
+    let heat = page.heat.as_ref().unwrap();
+    assert_eq!(heat.known.as_ref(), Some(&heat.learned));
+    let value = serde_json::to_value(&page).unwrap();
+    assert!(value["heat"]["true"].is_object() && value["history"][0]["weights"]["bits"] == Value::from(8));
+    for figure in [figures::heat(&from).unwrap(), figures::network(&from).unwrap(), figures::ranking(&from)] {
+        assert!(figure.png().unwrap().len() > 1000);
+    }
+}
+
+#[test]
+fn the_smallest_networks_have_a_page() {
+    for agents in [2, 3] {
+        let (panel, model, ranking) = world(agents, 30, 1.0);
+        let page = Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) }).unwrap();
+        assert_eq!(page.cards.len(), agents);
+        assert!(page.cards.iter().all(|card| card.without.is_some()));
+        assert!(page.html().unwrap().contains("</html>"));
+    }
+    // Nobody hears anybody.
+    let (_, mut model, _) = world(3, 30, 1.0);
+    model.combination = Combination::from_triplets((0..3).map(|agent| (agent, agent, 1.0)).collect(), 3).unwrap();
+    let ranking = Ranking::new(&model).unwrap();
+    let page = Page::new(&Ingredients::new(&model, &ranking)).unwrap();
+    assert!(page.network.edges == 0 && page.cards[0].paths.is_empty());
+    assert!(page.verdict.warnings.iter().any(|warning| warning.contains("not strongly connected")));
+}
+
+#[test]
+fn five_hundred_agents_fit_in_three_megabytes() {
+    let (panel, model, ranking) = world(500, 700, 0.08);
+    let known = Known::of(&model).unwrap();
+    let from = Ingredients { beliefs: Some(&panel), truth: Some(&known), ..Ingredients::new(&model, &ranking) };
+    let page = Page::new(&from).unwrap();
+    let html = page.html().unwrap();
+    eprintln!("500 agents, {} edges, 700 bins: {:.2} MB", page.network.edges, html.len() as f64 / 1e6);
+    assert!(html.len() < 3_000_000, "{}", html.len());
+    assert_eq!((page.cards.len(), page.opinions.as_ref().unwrap().merged), (500, 1));
+    assert!(page.heat.is_some() && page.network.speakers.values().len() == page.network.edges.min(20_000));
+}
+
+#[test]
+fn five_thousand_agents_degrade_with_a_note() {
+    // Everybody hears those with half and a third of their number, and a few more.
+    let agents = 5000;
+    let mut triplets = Vec::new();
+    for listener in 0..agents {
+        let mut speakers: Vec<usize> =
+            [2, 3, 5, 7, 11, 13].iter().map(|part| (listener * 7 + 1) / part % agents).collect();
+        speakers.extend([listener, (listener + 1) % agents]);
+        speakers.sort_unstable();
+        speakers.dedup();
+        let weight = 1.0 / speakers.len() as f64;
+        triplets.extend(speakers.into_iter().map(|speaker| (speaker, listener, weight)));
+    }
+    let (_, small, _) = world(3, 30, 1.0);
+    let model = Model {
+        roster: Roster::numbered(agents, 2).unwrap(),
+        combination: Combination::from_triplets(triplets, agents).unwrap(),
+        evidence: Evidence::from_rows((0..agents).map(|agent| 0.1 + (agent % 7) as f64).collect(), agents, 1).unwrap(),
+        innovation: None,
+        likelihoods: None,
+        ..small
+    };
+    let ranking = Ranking::new(&model).unwrap();
+    let page = Page::new(&Ingredients::new(&model, &ranking)).unwrap();
+    assert_eq!((page.cards.len(), page.network.speakers.values().len()), (500, 20_000));
+    assert!(page.heat.is_none() && page.network.edges > 20_000);
+    let notes = page.left_off.join("\n");
+    assert!(
+        notes.contains("20000 strongest") && notes.contains("first 500 of 5000") && notes.contains("heat map"),
+        "{notes}"
+    );
+    // Still what one by one would say.
+    let card = &page.cards[100];
+    let sources = Attribution::of(&model).unwrap().sources_of(card.agent);
+    assert!(card.shaped_by.iter().all(|&(other, share, _)| (share - sources[other]).abs() < 1e-6));
+    let outcome = what_if(&model, card.agent, &Intervention::Remove).unwrap();
+    let [_, after] = outcome.belief(page.truth);
+    assert!((card.without.as_ref().unwrap().after - after).abs() < 1e-5);
+    let html = page.html().unwrap();
+    eprintln!("5000 agents: {:.2} MB", html.len() as f64 / 1e6);
+    assert!(html.len() < 6_000_000, "{}", html.len());
+}
