@@ -124,7 +124,10 @@ impl Export {
             negative: self.negative,
             own: self.self_loops,
         };
-        let network = Network::new(&model, &ranking, &choice).map_err(Failure::about(source))?;
+        let mut network = Network::new(&model, &ranking, &choice).map_err(Failure::about(source))?;
+        if format == Format::Gexf {
+            network = network.drawn(&model, &ranking);
+        }
         if network.negative > 0 {
             let left = count(network.negative, "weight");
             screen.warn(&format!("{left} below zero left out; --negative keeps them"));
@@ -198,7 +201,7 @@ fn commit(drafts: Vec<Draft>, outputs: &[PathBuf]) -> Result<(), Failure> {
 
 /// The network of a run as GEXF, whole.
 pub(crate) fn write_gexf(path: &Path, model: &Model, ranking: &Ranking) -> Result<(), Failure> {
-    let network = Network::new(model, ranking, &Choice::default())?;
+    let network = Network::new(model, ranking, &Choice::default())?.drawn(model, ranking);
     let mut draft = Draft::create(path)?;
     gexf::write(&network, &mut draft)
         .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
