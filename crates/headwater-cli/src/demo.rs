@@ -144,7 +144,7 @@ impl Demo {
     fn next(&self) -> String {
         match &self.out {
             Some(folder) => format!(
-                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, network.gexf, report.html, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\nThe page, with the true weights beside the learned ones: {0}/report.html\n",
+                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\nThe page, with the true weights beside the learned ones: {0}/report.html\n",
                 folder.display(),
                 PostWorld::INFLUENCER
             ),

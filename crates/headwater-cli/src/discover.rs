@@ -62,7 +62,7 @@ const RUN: &str = "run.json";
 /// Does everything: posts in; beliefs, a model, a ranking with how sure it is, a page, and a record of the run out
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Writes beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, network.gexf, report.html and run.json.\nInterrupted, the same command goes on where it stopped.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
+    after_help = "Writes beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf and run.json.\nInterrupted, the same command goes on where it stopped.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
 )]
 pub(crate) struct Discover {
     // The first, before others take their values.

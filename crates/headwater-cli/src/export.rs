@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::check;
+use crate::report::given;
 use crate::screen::{Screen, count};
 use clap::{Args, ValueEnum};
 use headwater::Model;
@@ -104,7 +105,7 @@ impl Export {
         check([&self.model].into_iter().chain(&self.ranking).chain(&self.graph), &outputs)?;
         let model = read_model(&self.model)?;
         let mut ranking = match &self.ranking {
-            Some(path) => read_ranking(path)?,
+            Some(path) => given(path)?,
             None => Ranking::new(&model).map_err(Failure::about(&self.model))?,
         };
         if let Some(path) = &self.graph {
@@ -123,7 +124,10 @@ impl Export {
             negative: self.negative,
             own: self.self_loops,
         };
-        let network = Network::new(&model, &ranking, &choice).map_err(Failure::about(source))?;
+        let mut network = Network::new(&model, &ranking, &choice).map_err(Failure::about(source))?;
+        if format == Format::Gexf {
+            network = network.drawn(&model, &ranking);
+        }
         if network.negative > 0 {
             let left = count(network.negative, "weight");
             screen.warn(&format!("{left} below zero left out; --negative keeps them"));
@@ -151,16 +155,6 @@ impl Export {
 fn nodes(out: &Path) -> PathBuf {
     let ending = out.extension().unwrap_or_default().to_string_lossy();
     out.with_extension(format!("nodes.{ending}"))
-}
-
-/// Reads what rank or discover wrote.
-pub(crate) fn read_ranking(path: &Path) -> Result<Ranking, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::data(format!("{}: cannot read: {error}", path.display())))?;
-    serde_json::from_str(&text).map_err(|error| Failure::Data {
-        message: format!("{}: is not a ranking: {error}", path.display()),
-        hint: Some("make it with: headwater rank MODEL --format json > ranking.json".to_owned()),
-    })
 }
 
 /// Writes every draft whole; returns how many characters XML could not hold.
@@ -207,7 +201,7 @@ fn commit(drafts: Vec<Draft>, outputs: &[PathBuf]) -> Result<(), Failure> {
 
 /// The network of a run as GEXF, whole.
 pub(crate) fn write_gexf(path: &Path, model: &Model, ranking: &Ranking) -> Result<(), Failure> {
-    let network = Network::new(model, ranking, &Choice::default())?;
+    let network = Network::new(model, ranking, &Choice::default())?.drawn(model, ranking);
     let mut draft = Draft::create(path)?;
     gexf::write(&network, &mut draft)
         .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;

@@ -59,8 +59,8 @@ enum Command {
     Rank(rank::Rank),
     Explain(explain::Explain),
     Compare(compare::Compare),
-    Export(export::Export),
     Report(Box<report::Report>),
+    Export(export::Export),
     Reproduce(reproduce::Reproduce),
     Score(score::Score),
     /// Prints a completion script for a shell
@@ -95,8 +95,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Rank(command) => command.run(&mut screen),
         Command::Explain(command) => command.run(&mut screen),
         Command::Compare(command) => command.run(&mut screen),
-        Command::Export(command) => command.run(&mut screen),
         Command::Report(command) => command.run(&mut screen),
+        Command::Export(command) => command.run(&mut screen),
         Command::Reproduce(command) => command.run(&mut screen),
         Command::Score(command) => command.run(&mut screen),
         Command::Completions { shell } => {

@@ -195,7 +195,8 @@ fn parsed<T: DeserializeOwned>(path: &Path, what: &str, hint: &str) -> Result<T,
     })
 }
 
-fn given(path: &Path) -> Result<Ranking, Failure> {
+/// A ranking as rank or discover wrote it.
+pub(crate) fn given(path: &Path) -> Result<Ranking, Failure> {
     parsed(path, "a ranking", RANK)
 }
 

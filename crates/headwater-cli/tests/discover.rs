@@ -14,8 +14,16 @@ use tempfile::TempDir;
 /// Names that occur nowhere else.
 const USERS: [&str; 6] = ["Quillan", "rosamund_7", "Tiberius", "Wendeline", "xanthe.k", "Zebedee"];
 
-const OUTPUTS: [&str; 8] =
-    ["beliefs.parquet", "edges.csv", "model.json", "network.gexf", "ranking.csv", "ranking.json", "report.html", "run.json"];
+const OUTPUTS: [&str; 8] = [
+    "beliefs.parquet",
+    "edges.csv",
+    "model.json",
+    "network.gexf",
+    "ranking.csv",
+    "ranking.json",
+    "report.html",
+    "run.json",
+];
 
 /// Few draws, so that a run takes a moment.
 const QUICK: &str = "--bootstrap 20 --null 20";
@@ -361,7 +369,7 @@ fn pseudonyms_hide_every_name_everywhere() {
         }
         hidden("r.csv", place.read("r.csv").as_bytes());
     };
-    for stage in ["score", "learn", "rank", "export", "write"] {
+    for stage in ["score", "learn", "rank", "report", "write"] {
         let output = run(stage, "--pseudonymise key", stage);
         hidden("the screen", &[output.stdout, output.stderr].concat());
         search(stage);

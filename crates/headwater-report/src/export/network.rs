@@ -4,7 +4,7 @@
 //! and in the model's order, so that every format has the same names and the same numbers.
 
 use crate::Ranking;
-use crate::network::layout;
+use crate::network::places;
 use crate::ranking::Row;
 use crate::style::COLOURS;
 use headwater::model::{ChangeKind, Diagnostics, Track};
@@ -13,8 +13,8 @@ use jiff::{Timestamp, ToSpan};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
-/// Up to this many agents are placed; placing more takes long, and Gephi does it better.
-const PLACED_AGENTS: usize = 500;
+/// Up to this many agents are placed; placing more takes longer than everything else.
+const PLACED_AGENTS: usize = 5000;
 
 /// Side of the square that agents are placed in.
 const SIDE: f64 = 1000.0;
@@ -53,7 +53,7 @@ pub struct Network {
     pub edges: Vec<Edge>,
     /// What is known of edges.
     pub edge_columns: Vec<Column>,
-    /// How agents are drawn.
+    /// How agents are drawn; empty unless asked for.
     pub looks: Vec<Look>,
     /// Weights over time, where the model was tracked.
     pub history: Option<History>,
@@ -304,7 +304,6 @@ impl Network {
             edge_columns.push(Column { name: "p_value", values: Values::Real(p_values) });
             edge_columns.push(Column { name: "significant", values: Values::Flag(flags) });
         }
-        let looks = looks(model, ranking, &rows, &edges);
         let history = history(model, &edges, choice, wanted);
         Ok(Network {
             description: description(model, ranking),
@@ -313,10 +312,36 @@ impl Network {
             agent_columns,
             edges,
             edge_columns,
-            looks,
+            looks: Vec::new(),
             history,
             negative,
         })
+    }
+
+    /// The same with sizes, colours and places, which only a format that is drawn wants.
+    ///
+    /// A place does not depend on which edges are wanted.
+    pub fn drawn(self, model: &Model, ranking: &Ranking) -> Self {
+        let agents = self.agents.len();
+        let heard = |&(speaker, listener, weight): &(usize, usize, f64)| speaker != listener && weight > 0.0;
+        let places = if agents <= PLACED_AGENTS {
+            let mut edges: Vec<(usize, usize, f64)> = model.combination.edges().filter(heard).collect();
+            edges.sort_by(|a, b| b.2.total_cmp(&a.2));
+            places(agents, &edges)
+        } else {
+            Vec::new()
+        };
+        let rows: HashMap<&str, &Row> = ranking.agents.iter().map(|row| (row.agent.as_str(), row)).collect();
+        let looks = self.agents.iter().enumerate().map(|(agent, name)| {
+            let row = rows.get(name.as_str());
+            Look {
+                size: 8.0 + 52.0 * row.and_then(|row| row.share).unwrap_or_default().clamp(0.0, 1.0).sqrt(),
+                colour: colour(model, row.and_then(|row| row.contrarian.as_ref()).unwrap_or(&ranking.truth)),
+                // Figures count down the page, Gephi up.
+                place: places.get(agent).map(|(x, y)| ((x - 0.5) * SIDE, (0.5 - y) * SIDE)),
+            }
+        });
+        Network { looks: looks.collect(), ..self }
     }
 
     pub(super) fn agent_table(&self) -> Table<'_> {
@@ -397,23 +422,12 @@ fn facts(model: &Model, ranking: &Ranking) -> Vec<Column> {
     facts.into_iter().map(|(name, values)| Column { name, values }).collect()
 }
 
-fn looks(model: &Model, ranking: &Ranking, rows: &[Option<&Row>], edges: &[Edge]) -> Vec<Look> {
-    let links: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.speaker, edge.listener)).collect();
-    let places = if rows.len() <= PLACED_AGENTS { layout(rows.len(), &links) } else { Vec::new() };
-    let colour = |row: Option<&Row>| {
-        let name = row.and_then(|row| row.contrarian.as_ref()).unwrap_or(&ranking.truth);
-        let hypothesis = model.roster.hypothesis(name).unwrap_or_default();
-        let code = u32::from_str_radix(&COLOURS[hypothesis % COLOURS.len()][1..], 16).unwrap_or_default();
-        let [_, red, green, blue] = code.to_be_bytes();
-        (red, green, blue)
-    };
-    let look = |(agent, row): (usize, &Option<&Row>)| Look {
-        size: 8.0 + 52.0 * row.and_then(|row| row.share).unwrap_or_default().clamp(0.0, 1.0).sqrt(),
-        colour: colour(*row),
-        // Figures count down the page, Gephi up.
-        place: places.get(agent).map(|(x, y)| ((x - 0.5) * SIDE, (0.5 - y) * SIDE)),
-    };
-    rows.iter().enumerate().map(look).collect()
+/// Red, green and blue of a hypothesis in the house palette.
+fn colour(model: &Model, hypothesis: &str) -> (u8, u8, u8) {
+    let number = model.roster.hypothesis(hypothesis).unwrap_or_default();
+    let code = u32::from_str_radix(&COLOURS[number % COLOURS.len()][1..], 16).unwrap_or_default();
+    let [_, red, green, blue] = code.to_be_bytes();
+    (red, green, blue)
 }
 
 /// Each moment holds until the next one is known, the last one until the end.
@@ -578,7 +592,8 @@ pub(super) mod tests {
 
     pub(in super::super) fn hostile() -> Network {
         let model = crowd();
-        Network::new(&model, &ranked(&model), &Choice::default()).unwrap()
+        let ranking = ranked(&model);
+        Network::new(&model, &ranking, &Choice::default()).unwrap().drawn(&model, &ranking)
     }
 
     /// One agent whom nobody hears; no model is that small, but a description may be.
