@@ -22,7 +22,8 @@ fn world(agents: usize, steps: usize, edge_probability: f64) -> (Panel, Model, R
         WorldParams { agents, steps, edge_probability, hypotheses: 2, influential: 2, ..WorldParams::default() };
     let (panel, mut model) = simulate(&params).unwrap();
     model.method = Method::Whitened;
-    model.diagnostics.skill = Some(Skill { against_persistence: 0.4, against_own_past: 0.1, beyond_common: None, steps: 80 });
+    model.diagnostics.skill =
+        Some(Skill { against_persistence: 0.4, against_own_past: 0.1, beyond_common: None, steps: 80 });
     let mut ranking = Ranking::new(&model).unwrap();
     ranking.add_activity(&panel).unwrap();
     let share = influence(&model).unwrap().share.unwrap();
