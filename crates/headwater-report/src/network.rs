@@ -116,7 +116,7 @@ fn faded(weight: f64) -> String {
 
 /// Rounds of pushing and pulling, of small and of large networks.
 const ROUNDS: usize = 300;
-const FEW_ROUNDS: usize = 150;
+const FEW_ROUNDS: usize = 100;
 
 /// Up to this many agents every pair is looked at.
 const PAIRS: usize = 800;
