@@ -26,7 +26,7 @@ const FOLLOWED: usize = 3;
 const POINTS: usize = 80;
 
 /// Links in the figure of a network, the strongest.
-const LINKS: usize = 1500;
+const LINKS: usize = 1000;
 
 fn alone(title: &str, panels: Vec<Panel>) -> Figure {
     Figure { title: title.to_owned(), columns: panels.len().max(1), panels }
@@ -119,14 +119,7 @@ pub fn opinions(from: &Ingredients<'_>) -> Result<Option<Figure>, Error> {
     let truth = model.roster.hypothesis(&from.ranking.truth)?;
     let sums = Sums::new(model, panel, POINTS)?;
     let at = |point: usize| (point * sums.merged) as f64;
-    // A point that cannot be shown keeps the marks apart.
-    let mark = |point: usize| [Point::new(at(point), 0.0), Point::new(at(point), 1.0), Point::new(f64::NAN, f64::NAN)];
-    let changed = changes(&model.track, panel.steps(), sums.merged);
     let mut series = Vec::new();
-    if !changed.is_empty() {
-        let marks = changed.iter().flat_map(|(point, ..)| mark(*point));
-        series.push(Series::new("change", Shape::Reference, marks.collect()));
-    }
     let middle = |point: usize| {
         let mut all: Vec<f64> = sums.all(truth, point).collect();
         all.sort_by(f64::total_cmp);
@@ -134,11 +127,21 @@ pub fn opinions(from: &Ingredients<'_>) -> Result<Option<Figure>, Error> {
         Some(Point::within(at(point), sums.mean(truth, point)?, low, high))
     };
     let everybody = (0..sums.points).filter_map(middle).collect();
-    series.push(Series::new("mean, and the middle half", Shape::Line, everybody));
+    series.push(Series::new("mean and middle half", Shape::Line, everybody));
     for row in from.ranking.agents.iter().take(FOLLOWED) {
         let agent = model.roster.agent(&row.agent)?;
         let said = |point: usize| Some(Point::new(at(point), sums.of(agent, truth, point)?));
         series.push(Series::new(&short(&row.agent), Shape::Line, (0..sums.points).filter_map(said).collect()));
+    }
+    let drawn = series.iter().flat_map(|series: &Series| &series.points);
+    let ends = drawn.map(|point| point.interval.unwrap_or((point.y, point.y)));
+    let (low, high) = ends.fold((1.0f64, 0.0f64), |(low, high), ends| (low.min(ends.0), high.max(ends.1)));
+    // A point that cannot be shown keeps the marks apart.
+    let mark = |point: usize| [Point::new(at(point), low), Point::new(at(point), high), Point::new(f64::NAN, f64::NAN)];
+    let changed = changes(&model.track, panel.steps(), sums.merged);
+    if !changed.is_empty() {
+        let marks = changed.iter().flat_map(|(point, ..)| mark(*point));
+        series.insert(0, Series::new("change", Shape::Reference, marks.collect()));
     }
     let times = times(panel, 1);
     let span = match (times.first(), times.last()) {
@@ -148,7 +151,7 @@ pub fn opinions(from: &Ingredients<'_>) -> Result<Option<Figure>, Error> {
     let span = if sums.merged > 1 { format!("{span}, means of {}", sums.merged) } else { span };
     let chart = Chart {
         x: Axis::linear(&span),
-        y: Axis::linear(&format!("belief in {}", short(&from.ranking.truth))).between(0.0, 1.0),
+        y: Axis::linear(&format!("belief in {}", short(&from.ranking.truth))),
         series,
         ..Chart::default()
     };

@@ -46,8 +46,9 @@ const SIDE: f64 = PANEL.1 + 60.0;
 const MARGIN: f64 = 22.0;
 const LINE: f64 = 16.0;
 
-/// Agents with their names beside them.
+/// Agents up to which all have their names beside them, and how many have where there are more.
 const NAMED: usize = 60;
+const FEW_NAMED: usize = 12;
 
 impl Network {
     pub(crate) fn size(&self) -> (f64, f64) {
@@ -70,18 +71,20 @@ impl Network {
             let room = SIDE - 2.0 * MARGIN;
             (corner.0 + MARGIN + x * room, top + MARGIN + y * room)
         };
+        // Many agents get smaller dots and thinner links, so that there is paper between them.
+        let scale = (NAMED as f64 / self.nodes.len().max(NAMED) as f64).sqrt();
         for link in &self.links {
-            let width = 0.4 + 2.0 * link.weight.clamp(0.0, 1.0);
+            let width = scale * (0.4 + 2.0 * link.weight.clamp(0.0, 1.0));
             svg.line(spot(link.from), spot(link.to), &faded(link.weight), width);
         }
         for (index, node) in self.nodes.iter().enumerate() {
-            let radius = 4.0 + 26.0 * node.share.clamp(0.0, 1.0).sqrt();
+            let radius = 4.0 * scale + 26.0 * scale.sqrt() * node.share.clamp(0.0, 1.0).sqrt();
             svg.circle(spot(index), radius, COLOURS[node.colour % COLOURS.len()], "#FFFFFF");
         }
         // More names than this would cover each other: the largest keep theirs.
         let mut named: Vec<usize> = (0..self.nodes.len()).collect();
         named.sort_by(|&a, &b| self.nodes[b].share.total_cmp(&self.nodes[a].share).then(a.cmp(&b)));
-        named.truncate(NAMED);
+        named.truncate(if self.nodes.len() <= NAMED { NAMED } else { FEW_NAMED });
         named.sort_unstable();
         for index in named {
             let (x, y) = spot(index);
@@ -113,26 +116,40 @@ fn faded(weight: f64) -> String {
 
 /// Rounds of pushing and pulling, of small and of large networks.
 const ROUNDS: usize = 300;
-const FEW_ROUNDS: usize = 150;
+const FEW_ROUNDS: usize = 100;
 
 /// Up to this many agents every pair is looked at.
 const PAIRS: usize = 800;
 
 /// A listener's strongest speakers decide where it is; with all of them everybody would be in the middle.
-const SPEAKERS: usize = 3;
+const SPEAKERS: usize = 4;
 
 /// Agents handled by one task; fixed, so that the thread count changes no bit.
 const AGENTS_PER_TASK: usize = 256;
 
-/// Places in the unit square for a network of weighted edges (speaker, listener, weight), the strongest first.
+/// Places in the unit square for a network of weighted edges (speaker, listener, weight).
 pub fn places(agents: usize, edges: &[(usize, usize, f64)]) -> Vec<(f64, f64)> {
-    let mut heard = vec![0; agents];
-    let deciding = edges.iter().filter(|(_, listener, _)| {
-        heard[*listener] += 1;
-        heard[*listener] <= SPEAKERS
-    });
-    let links: Vec<(usize, usize)> = deciding.map(|&(speaker, listener, _)| (speaker, listener)).collect();
-    layout(agents, &links)
+    // Among equal weights the numbering of the agents must not decide: it would draw all to the first.
+    let shuffled = |speaker: usize, listener: usize| {
+        let mixed = ((speaker * agents + listener) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
+    };
+    let mut heard: Vec<Vec<(f64, u64, usize)>> = vec![Vec::new(); agents];
+    for &(speaker, listener, weight) in edges {
+        let strongest = &mut heard[listener];
+        let entry = (weight, shuffled(speaker, listener), speaker);
+        let before = |known: &(f64, u64, usize)| known.0 > weight || known.0 == weight && known.1 >= entry.1;
+        let place = strongest.partition_point(before);
+        if place < SPEAKERS {
+            strongest.insert(place, entry);
+            strongest.truncate(SPEAKERS);
+        }
+    }
+    let links = heard
+        .iter()
+        .enumerate()
+        .flat_map(|(listener, strongest)| strongest.iter().map(move |(_, _, speaker)| (*speaker, listener)));
+    layout(agents, &links.collect::<Vec<_>>())
 }
 
 /// Places in the unit square: linked agents attract, all others repel (Fruchterman and Reingold), from a circle.
@@ -203,7 +220,7 @@ fn pushed_by_cells(places: &[(f64, f64)], ideal: f64) -> Vec<(f64, f64)> {
         let sum = members.iter().fold((0.0, 0.0), |(x, y), &node| (x + places[node].0, y + places[node].1));
         (sum.0 / members.len() as f64, sum.1 / members.len() as f64)
     };
-    let cells: Vec<(usize, usize, (f64, f64), &[usize])> = (members.iter().enumerate())
+    let cells: Vec<_> = (members.iter().enumerate())
         .filter(|(_, members)| !members.is_empty())
         .map(|(cell, members)| (cell % side, cell / side, middle(members), members.as_slice()))
         .collect();

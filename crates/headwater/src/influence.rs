@@ -673,7 +673,7 @@ impl<'a> Removals<'a> {
         (left, alone.into_iter().map(|(listener, _)| listener).collect())
     }
 
-    fn outcome(&self, agent: usize, after: Vec<Vec<f64>>, stranded: Vec<usize>) -> WhatIf {
+    fn outcome(&self, agent: usize, after: &[Vec<f64>], stranded: Vec<usize>) -> WhatIf {
         let others: Vec<usize> = (0..self.stochastic.agents()).filter(|&other| other != agent).collect();
         let select = |values: &Vec<f64>| others.iter().map(|&other| values[other]).collect();
         let (before, after) = (self.expected.iter().map(select).collect(), after.iter().map(select).collect());
@@ -728,7 +728,7 @@ impl<'a> Removals<'a> {
             }
             after.push(x);
         }
-        Ok(self.outcome(agent, after, stranded))
+        Ok(self.outcome(agent, &after, stranded))
     }
 
     fn settled(&self, chosen: &[usize]) -> Vec<WhatIf> {
@@ -756,7 +756,8 @@ impl<'a> Removals<'a> {
             })
             .collect();
         let one = |(column, (&agent, (_, alone))): (usize, (&usize, (_, Vec<usize>)))| {
-            self.outcome(agent, after.iter().map(|after| strided(after, column, width)).collect(), alone)
+            let after: Vec<_> = after.iter().map(|after| strided(after, column, width)).collect();
+            self.outcome(agent, &after, alone)
         };
         chosen.iter().zip(kept).enumerate().map(one).collect()
     }

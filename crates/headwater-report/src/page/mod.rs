@@ -203,6 +203,9 @@ impl Page {
     /// # Ok::<(), headwater_report::Error>(())
     /// ```
     pub fn new(from: &Ingredients<'_>) -> Result<Self, Error> {
+        let given = from.given();
+        let lean = lean(from.model);
+        let from = &Ingredients { model: lean.as_ref().unwrap_or(from.model), ..*from };
         let (model, ranking) = (from.model, from.ranking);
         let found = influence(model)?;
         let order = checked(model, ranking, &found)?;
@@ -228,13 +231,13 @@ impl Page {
         Ok(Page {
             format: FORMAT.to_owned(),
             title: title(from),
-            verdict: Verdict::new(from, &notes),
+            verdict: Verdict::new(from, given, &notes),
             agents: model.roster.agents().to_vec(),
             hypotheses: model.roster.hypotheses().to_vec(),
             reference: 0,
             truth: found.truth,
             ranking: Ranking { edges: None, ..ranking.clone() },
-            network: network(from, &edges, kept)?,
+            network: network(from, given, &edges, kept)?,
             cards: cards::cards(model, ranking, found.truth, &chosen)?,
             opinions,
             heat,
@@ -245,6 +248,15 @@ impl Page {
             left_off,
         })
     }
+}
+
+/// A large model without the zeros among its weights, where most are: everything below goes through them.
+fn lean(model: &Model) -> Option<Model> {
+    let weights = &model.combination;
+    let zeros = |weights: &[f64]| weights.iter().filter(|weight| **weight == 0.0).count();
+    let mostly_zero =
+        |weights: &[f64]| weights.len() > SOLVED_AGENTS * SOLVED_AGENTS && 4 * zeros(weights) > 3 * weights.len();
+    weights.dense().is_some_and(mostly_zero).then(|| Model { combination: weights.to_sparse(), ..model.clone() })
 }
 
 /// Agents by rank, where the ranking is one of this model.
@@ -312,7 +324,7 @@ fn title(from: &Ingredients<'_>) -> String {
     }
 }
 
-fn network(from: &Ingredients<'_>, all: &[Edge], kept: &[Edge]) -> Result<Network, Error> {
+fn network(from: &Ingredients<'_>, given: bool, all: &[Edge], kept: &[Edge]) -> Result<Network, Error> {
     let roster = &from.model.roster;
     let agents = roster.agents().len();
     let heaviest = kept.first().map_or(0.0, |edge| edge.2);
@@ -345,7 +357,7 @@ fn network(from: &Ingredients<'_>, all: &[Edge], kept: &[Edge]) -> Result<Networ
         p_values: tests.as_ref().map(|tests| Packed::between(tests.iter().map(|test| test.0), (0.0, 1.0), 32)),
         significant: tests.map(|tests| Packed::flags(tests.into_iter().map(|test| test.1))),
         edges: all.len(),
-        given: from.given(),
+        given,
     })
 }
 

@@ -33,7 +33,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// `notes` are those of the model's plain ranking, which files do not carry.
-    pub(super) fn new(from: &Ingredients<'_>, notes: &[String]) -> Self {
+    pub(super) fn new(from: &Ingredients<'_>, given: bool, notes: &[String]) -> Self {
         let (model, ranking) = (from.model, from.ranking);
         let supported = supported(model, ranking);
         let mut warnings = model.diagnostics.warnings.clone();
@@ -47,7 +47,7 @@ impl Verdict {
             headline: headline(model, ranking, supported),
             text: ranking.verdict.text.clone(),
             sure: sure(model, ranking, supported),
-            assumed: assumed(from),
+            assumed: assumed(model, given),
             warnings,
         }
     }
@@ -123,6 +123,9 @@ fn sure(model: &Model, ranking: &Ranking, supported: Option<bool>) -> Vec<String
                 sure.push(format!("The intervals of {} reach down to zero influence.", count(wide, "agent")));
             }
         }
+        None if model.method == Method::Given => {
+            sure.push("The network was given, not estimated: its numbers have no intervals.".to_owned());
+        }
         None => sure.push(format!("How far the shares may be off was not measured; to measure it: {MEASURE}.")),
     }
     let p_values: Option<Vec<f64>> = ranking.agents.iter().map(|row| row.p_value).collect();
@@ -155,8 +158,7 @@ fn sure(model: &Model, ranking: &Ranking, supported: Option<bool>) -> Vec<String
     sure
 }
 
-fn assumed(from: &Ingredients<'_>) -> Vec<String> {
-    let model = from.model;
+fn assumed(model: &Model, given: bool) -> Vec<String> {
     let mut assumed = vec![format!(
         "Opinions form by adaptive social learning: at every step everybody mixes what they hear with evidence of their own, which has the weight δ = {}, the same for all.",
         number(model.adaptation)
@@ -166,11 +168,11 @@ fn assumed(from: &Ingredients<'_>) -> Vec<String> {
     } else {
         "Who listens to whom, and what everybody knows, does not change during the time covered.".to_owned()
     });
-    assumed.push(if from.given() {
-        "Nobody hears anybody but those they follow in the graph that was given.".to_owned()
-    } else {
-        "Anybody may hear anybody: no graph was given.".to_owned()
-    });
+    if given {
+        assumed.push("Nobody hears anybody but those they follow in the graph that was given.".to_owned());
+    } else if model.method != Method::Given {
+        assumed.push("Anybody may hear anybody: no graph was given.".to_owned());
+    }
     match model.method {
         Method::StateSpace => assumed
             .push("Posts show opinions with noise, and silence says nothing of what the silent think.".to_owned()),
