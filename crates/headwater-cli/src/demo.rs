@@ -5,7 +5,7 @@
 
 mod posts;
 
-use crate::discover::Discover;
+use crate::discover::{Discover, REPORT};
 use crate::failure::Failure;
 use crate::output::{create, write};
 use crate::screen::{Format, Screen, csv, number, percent, table};
@@ -52,18 +52,18 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
-        let outcome = match &self.out {
-            Some(folder) => self.outcome(folder, screen)?,
+        let (outcome, page) = match &self.out {
+            Some(folder) => (self.outcome(folder, screen)?, Some(folder.join(REPORT[0]))),
             None => {
                 let folder = tempfile::tempdir()
                     .map_err(|error| Failure::data(format!("cannot create a folder to work in: {error}")))?;
-                self.outcome(folder.path(), screen)?
+                (self.outcome(folder.path(), screen)?, kept(&folder.path().join(REPORT[0])))
             }
         };
         match self.format {
             Format::Json => screen.json(&outcome),
             Format::Csv => screen.result(&outcome.csv()),
-            Format::Table => screen.text(&(outcome.text() + &self.next())),
+            Format::Table => screen.text(&(outcome.text() + &self.next(page.as_deref()))),
         }
     }
 
@@ -141,16 +141,28 @@ impl Demo {
         })
     }
 
-    fn next(&self) -> String {
-        match &self.out {
+    fn next(&self, page: Option<&Path>) -> String {
+        let files = match &self.out {
             Some(folder) => format!(
-                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\nThe page, with the true weights beside the learned ones: {0}/report.html\n",
+                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\n",
                 folder.display(),
                 PostWorld::INFLUENCER
             ),
-            None => "\nKeep the files, and the page demo/report.html, with: headwater demo --out demo\n".to_owned(),
-        }
+            None => "\nKeep all the files with: headwater demo --out demo\n".to_owned(),
+        };
+        let page = page.map_or(String::new(), |page| {
+            format!("The page, with the true weights beside the learned ones: {}\n", page.display())
+        });
+        files + &page
     }
+}
+
+/// The page where it outlives the folder it was made in: one place for all runs, so that none pile up. None where that place
+/// is somebody else's.
+fn kept(page: &Path) -> Option<PathBuf> {
+    let place = std::env::temp_dir().join("headwater-demo.html");
+    write(&place, &std::fs::read(page).ok()?).ok()?;
+    Some(place)
 }
 
 /// The recovered beside the true.

@@ -56,7 +56,7 @@ const BELIEFS: &str = "beliefs.parquet";
 const MODEL: &str = "model.json";
 const RANKING: [&str; 3] = ["ranking.json", "ranking.csv", "edges.csv"];
 /// What is made from the others for people and other programs.
-const REPORT: [&str; 2] = ["report.html", "network.gexf"];
+pub(crate) const REPORT: [&str; 2] = ["report.html", "network.gexf"];
 const RUN: &str = "run.json";
 
 /// Does everything: posts in; beliefs, a model, a ranking with how sure it is, a page, and a record of the run out
