@@ -9,6 +9,14 @@ pub fn short(name: &str) -> String {
     name.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
+/// A name within a sentence, kept from turning the words around it where it may be written from right to left.
+pub fn within(name: &str) -> String {
+    match name.is_ascii() {
+        true => short(name),
+        false => format!("\u{2068}{}\u{2069}", short(name)),
+    }
+}
+
 /// Four significant digits, short.
 pub fn number(value: f64) -> String {
     if value == 0.0 {

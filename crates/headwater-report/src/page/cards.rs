@@ -5,7 +5,7 @@
 use super::pack::brief;
 use crate::explanation::{shifts, strongest};
 use crate::ranking::{Ranking, Row};
-use crate::words::{count, number, percent, short};
+use crate::words::{count, number, percent, within};
 use headwater::influence::{Attribution, Paths, Removals, WhatIf};
 use headwater::{Error, Model};
 use rayon::prelude::*;
@@ -153,7 +153,7 @@ fn without(model: &Model, agent: usize, truth: usize, outcome: &WhatIf) -> Witho
     let [before, after] = outcome.belief(truth);
     let fine = |share: f64| format!("{:.2}%", 100.0 * share);
     let (from, to) = (fine(before), fine(after));
-    let (name, truth_name) = (short(&model.roster.agents()[agent]), &model.roster.hypotheses()[truth]);
+    let (name, truth_name) = (within(&model.roster.agents()[agent]), &model.roster.hypotheses()[truth]);
     let course = if from == to {
         format!("stay at {from}")
     } else {

@@ -20,7 +20,7 @@ pub use verdict::Verdict;
 use crate::error::Error;
 use crate::network::places;
 use crate::ranking::Ranking;
-use crate::words::{count, number, percent, short};
+use crate::words::{count, number, percent, within};
 use headwater::compare::Known;
 use headwater::graph::Graph;
 use headwater::influence::Influence;
@@ -54,6 +54,9 @@ const HISTORY: usize = 700_000;
 
 /// A ranking's centrality may differ from the model's by this, relative to the largest: another machine rounds otherwise.
 const SAME: f64 = 1e-6;
+
+/// Weights up to this are what an exact fit leaves where there is no edge.
+const ROUNDING: f64 = 1e-9;
 
 const FORMAT: &str = "headwater-page/1";
 
@@ -296,8 +299,8 @@ fn checked(model: &Model, ranking: &Ranking, found: &Influence) -> Result<Vec<us
 
 /// Positive weights between different agents, the strongest first.
 pub(crate) fn strongest_edges(model: &Model) -> Vec<Edge> {
-    let mut edges: Vec<Edge> =
-        model.combination.edges().filter(|&(speaker, listener, weight)| speaker != listener && weight > 0.0).collect();
+    let heard = |&(speaker, listener, weight): &Edge| speaker != listener && weight > ROUNDING;
+    let mut edges: Vec<Edge> = model.combination.edges().filter(heard).collect();
     edges.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
     edges
 }
@@ -437,7 +440,7 @@ fn quality(from: &Ingredients<'_>) -> Vec<(String, String)> {
         if let Some((agent, &most)) = silence.iter().enumerate().rev().max_by_key(|(_, silent)| **silent)
             && most > 0
         {
-            let name = short(&panel.roster().agents()[agent]);
+            let name = within(&panel.roster().agents()[agent]);
             add("most silent", format!("{name}, {} of the steps", percent(most as f64 / steps as f64)));
         }
     }

@@ -1,4 +1,4 @@
-//! What everybody said, bin by bin: a byte each, and several bins to a point where there are very many.
+//! What everybody said, bin by bin: a byte or two each, and several bins to a point where there are very many.
 
 use super::pack::Packed;
 use crate::error::Error;
@@ -110,11 +110,13 @@ impl Opinions {
                 .flat_map(move |hypothesis| (0..points).map(move |point| sums.of(agent, hypothesis, point)))
         });
         let mean = (0..hypotheses).flat_map(|hypothesis| (0..points).map(move |point| sums.mean(hypothesis, point)));
+        // A byte makes stairs of a nearly constant series; two where they fit.
+        let bits = if agents * (hypotheses - 1) * points <= CELLS / 2 { 16 } else { 8 };
         let leaning = |agent: usize| sums.leaning(agent, 0).map(|belief| (1e4 * belief).round() / 1e4);
         Ok(Opinions {
             times: times(panel, sums.merged),
             merged: sums.merged,
-            beliefs: Packed::shares(cells, 8),
+            beliefs: Packed::shares(cells, bits),
             mean: Packed::shares(mean, 16),
             leaning: (0..agents).map(leaning).collect(),
             changes: changes(&model.track, panel.steps(), sums.merged),

@@ -2,7 +2,7 @@
 
 use super::Ingredients;
 use crate::ranking::{Ranking, Row, judged};
-use crate::words::{count, number, percent, short};
+use crate::words::{count, number, percent, within};
 use headwater::Model;
 use headwater::confidence::discoveries;
 use headwater::model::{Method, Status};
@@ -67,7 +67,7 @@ fn sentence(note: &str) -> String {
 
 fn headline(model: &Model, ranking: &Ranking, supported: Option<bool>) -> String {
     let Some(first) = ranking.agents.first() else { return "There is nobody here.".to_owned() };
-    let name = short(&first.agent);
+    let name = within(&first.agent);
     if supported == Some(false) {
         return format!("No evidence that these agents listen to each other; that {name} comes first may be chance.");
     }
@@ -83,9 +83,9 @@ fn headline(model: &Model, ranking: &Ranking, supported: Option<bool>) -> String
             format!("{name} drives opinion here{much}, and at least 90% of the resamples agree.")
         }
         0 => format!("{name} drives opinion here{much}."),
-        1 => format!("{name} leads{much}, but {} may be first as well.", short(&rivals[0].agent)),
+        1 => format!("{name} leads{much}, but {} may be first as well.", within(&rivals[0].agent)),
         few @ 2..=3 => {
-            let names: Vec<String> = rivals.iter().map(|row| short(&row.agent)).collect();
+            let names: Vec<String> = rivals.iter().map(|row| within(&row.agent)).collect();
             format!(
                 "{name} leads{much}, but {} or {} may be first as well.",
                 names[..few - 1].join(", "),
@@ -114,7 +114,7 @@ fn sure(model: &Model, ranking: &Ranking, supported: Option<bool>) -> Vec<String
             };
             sure.push(format!(
                 "In 90% of the resamples {}'s share of influence is between {} and {}, and {ranks}.",
-                short(&row.agent),
+                within(&row.agent),
                 percent(low),
                 percent(high)
             ));
@@ -134,7 +134,7 @@ fn sure(model: &Model, ranking: &Ranking, supported: Option<bool>) -> Vec<String
         sure.push(format!(
             "{heard} of {} are heard by others more than chance would have it; a world in which nobody listens has {} heard as much with probability {:.3}.",
             count(p_values.len(), "agent"),
-            short(&row.agent),
+            within(&row.agent),
             p_values[0]
         ));
     }

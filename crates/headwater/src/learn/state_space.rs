@@ -368,12 +368,12 @@ pub(crate) struct HeldOut {
 ///
 /// `None` when nothing is said there, or nothing changes.
 pub fn skill(panel: &Panel, params: &StateSpace) -> Result<Option<Skill>, Error> {
-    beyond_common(panel, params, held_out(panel, params)?)
+    beyond_common(panel, params, &held_out(panel, params)?)
 }
 
 /// Adds what the network forecasts better than each agent's own past when both are told the mood: of the groups given, or
 /// of all.
-fn beyond_common(panel: &Panel, params: &StateSpace, found: HeldOut) -> Result<Option<Skill>, Error> {
+fn beyond_common(panel: &Panel, params: &StateSpace, found: &HeldOut) -> Result<Option<Skill>, Error> {
     let Some(skill) = found.skill else { return Ok(None) };
     let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
     let mood = Mood::of(panel, split(panel), &groups);
@@ -423,7 +423,7 @@ pub fn choose(panel: &Panel, params: &StateSpace) -> Result<Choice, Error> {
     } else {
         (Weights::Edges, edges, told(names[1], &free, names[0], &strong))
     };
-    Ok(Choice { weights, skill: beyond_common(panel, &of(weights), found)?, reason })
+    Ok(Choice { weights, skill: beyond_common(panel, &of(weights), &found)?, reason })
 }
 
 /// Borders of so many stretches of transitions, as even as can be.
