@@ -403,11 +403,14 @@ pub fn choose(panel: &Panel, params: &StateSpace) -> Result<Choice, Error> {
         let reason = "one strength per speaker: too few steps to compare with one weight per edge".into();
         Ok(Choice { weights: Weights::Strengths, skill: None, reason })
     };
-    let strengths = match held_out(panel, &of(Weights::Strengths)) {
+    // Small fits keep one core busy.
+    let (strengths, edges) =
+        rayon::join(|| held_out(panel, &of(Weights::Strengths)), || held_out(panel, &of(Weights::Edges)));
+    let strengths = match strengths {
         Err(Error::NotReady { .. }) => return unknown(),
         other => other?,
     };
-    let edges = held_out(panel, &of(Weights::Edges))?;
+    let edges = edges?;
     let (Some(strong), Some(free)) = (strengths.skill, edges.skill) else { return unknown() };
     let gain = |skill: &Skill| 100.0 * skill.against_own_past;
     let told = |chosen: &str, skill: &Skill, other: &str, rival: &Skill| {
