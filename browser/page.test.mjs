@@ -338,11 +338,15 @@ test("the network answers the pointer", () =>
     const stage = page.locator(".stage");
     assert.equal(await stage.getAttribute("data-drawing"), "webgl");
     await stage.scrollIntoViewIfNeeded();
-    const box = await stage.boundingBox();
-    const middle = [box.x + box.width / 2, box.y + box.height / 2];
-    await page.mouse.move(middle[0] + 3, middle[1]);
-    await page.mouse.move(...middle);
-    await page.locator(".tip").waitFor();
+    // The page may still be scrolling, and the agents may not be drawn yet: a person would move the pointer once more.
+    let middle;
+    for (let attempt = 0; attempt < 100 && !(await page.locator(".tip").isVisible()); attempt += 1) {
+      const box = await stage.boundingBox();
+      middle = [box.x + box.width / 2, box.y + box.height / 2];
+      await page.mouse.move(middle[0] + 3, middle[1]);
+      await page.mouse.move(...middle);
+      await page.waitForTimeout(200);
+    }
     assert.ok((await page.locator(".tip").textContent()).startsWith(data.agents[0]));
     await page.mouse.click(...middle);
     await openCard(page).waitFor();
