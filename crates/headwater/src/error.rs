@@ -112,6 +112,9 @@ pub enum Error {
         /// 2/((1−δ)²λ_max) on the data at hand.
         bound: f64,
     },
+    /// Somebody asked the work to end.
+    #[error("stopped before the end, as asked")]
+    Stopped,
     /// A graph that cannot carry a world.
     #[error("{reason}")]
     Graph {

@@ -17,6 +17,7 @@
 //! | [`confidence`] | forecasts and the panel | skill |
 //! | [`influence`](mod@influence) | a model | centrality × informativeness, attribution, paths, what-if |
 //! | [`compare`](mod@compare) | a model and a truth | how far apart they are |
+//! | [`watch`] | long work | how far it is; stopped when asked |
 //!
 //! # Equations
 //!
@@ -55,6 +56,7 @@ pub mod model;
 pub mod panel;
 pub mod roster;
 pub mod simulate;
+pub mod watch;
 
 pub use combination::Combination;
 pub use error::Error;

@@ -12,7 +12,7 @@ use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
 use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Track, Truth};
 use crate::panel::{LARGEST_LOG_RATIO, Times};
-use crate::{Combination, Error, Evidence, Model, Panel, Roster};
+use crate::{Combination, Error, Evidence, Model, Panel, Roster, watch};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -588,6 +588,7 @@ pub fn run(world: &mut World) -> Result<Panel, Error> {
     let mut cells = Vec::with_capacity(steps * world.log_ratios.len());
     let mut posts = Vec::new();
     for _ in 0..steps {
+        watch::check()?;
         cells.extend_from_slice(world.next_frame()?);
         if world.params.silence > 0.0 {
             posts.extend(world.silent().into_iter().map(|silent| u32::from(!silent)));

@@ -10,6 +10,7 @@ use super::hearing::{Ear, Hearing};
 use super::simplex;
 use super::whitened::Whitened;
 use crate::model::Status;
+use crate::{Error, watch};
 use faer::linalg::solvers::Llt;
 use faer::{Mat, MatRef, Side};
 use rayon::prelude::*;
@@ -49,12 +50,13 @@ pub(crate) struct Fit {
     pub(crate) vote: (f64, f64),
 }
 
-/// The free fits of all listeners.
-pub(crate) fn fits(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
+/// The free fits of all listeners; `what` they are to whoever watches.
+pub(crate) fn fits(hearing: &Hearing<'_>, params: &Whitened, what: Option<&str>) -> Result<Vec<Fit>, Error> {
+    watch::check()?;
     match hearing.shared() {
-        Some(_) if hearing.listeners.is_empty() => Vec::new(),
-        Some(_) => single_ratio(hearing, params),
-        None => hearing.each(|position| reweighted(&hearing.ear(position), params)),
+        Some(_) if hearing.listeners.is_empty() => Ok(Vec::new()),
+        Some(_) => Ok(single_ratio(hearing, params)),
+        None => hearing.each_watched(what, |position| reweighted(&hearing.ear(position), params)),
     }
 }
 

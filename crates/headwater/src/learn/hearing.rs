@@ -5,7 +5,7 @@
 //! whole; with one, each has its own small ones, so that memory and work grow with the edges and not with N².
 
 use super::moments::Moments;
-use crate::Panel;
+use crate::{Error, Panel, watch};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -233,6 +233,23 @@ impl<'a> Hearing<'a> {
     /// One value per listener, in parallel; its ear is made only when asked for.
     pub(crate) fn each<T: Send>(&self, task: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
         (0..self.listeners.len()).into_par_iter().map(task).collect()
+    }
+
+    /// The same for tasks that together take long: whoever watches can end them, and sees how far they are if they are
+    /// told what this is.
+    pub(crate) fn each_watched<T: Send>(
+        &self,
+        what: Option<&str>,
+        task: impl Fn(usize) -> T + Sync + Send,
+    ) -> Result<Vec<T>, Error> {
+        what.into_iter().for_each(|what| watch::report(what, 0, self.listeners.len() as u64));
+        let watched = |position: usize| {
+            watch::check()?;
+            let done = task(position);
+            what.into_iter().for_each(|_| watch::advance());
+            Ok(done)
+        };
+        (0..self.listeners.len()).into_par_iter().map(watched).collect()
     }
 }
 

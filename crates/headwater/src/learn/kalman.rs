@@ -8,7 +8,7 @@
 
 use super::moments::Moments;
 use super::mood::Mood;
-use crate::{Error, Panel};
+use crate::{Error, Panel, watch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Llt;
 use faer::prelude::Solve;
@@ -183,6 +183,7 @@ impl Dynamics {
         let mut mean = self.start.clone();
         let mut covariance = Mat::from_fn(size, size, |row, column| if row == column { self.spread[row] } else { 0.0 });
         for step in 0..steps {
+            watch::check()?;
             if step > 0 {
                 mean = self.next_mean(&mean, step);
                 let half = self.heard(covariance.as_ref());
@@ -259,6 +260,7 @@ impl Dynamics {
         let mut stretch = blurs.len();
         self.residuals(panel, steps - 1, &frames, &spread, &mut noise);
         for step in (0..steps - 1).rev() {
+            watch::check()?;
             while stretch > 0 && borders[stretch] > step + 1 {
                 stretch -= 1;
             }

@@ -7,7 +7,7 @@
 //! centred on its own mean before it is squared, and stretches are merged by the exact formula for differing means, so a
 //! large constant opinion costs no digits.
 
-use crate::{Error, Panel};
+use crate::{Error, Panel, watch};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -158,7 +158,9 @@ impl Moments {
     /// Adds transitions, each from a frame of the first list to one of the second.
     pub(crate) fn push_pairs(&mut self, before: &[f64], after: &[f64]) {
         let block = FRAMES_PER_BLOCK * self.size();
-        before.chunks(block).zip(after.chunks(block)).for_each(|(before, after)| self.push_block(before, after));
+        let blocks = before.chunks(block).zip(after.chunks(block));
+        // Who asked for the end has no use for the moments: the fit will fail, soon.
+        blocks.take_while(|_| !watch::stopped()).for_each(|(before, after)| self.push_block(before, after));
         self.mirror();
     }
 

@@ -567,7 +567,7 @@ impl Tracker {
         if hearing.listeners.is_empty() {
             return Ok(false);
         }
-        let fits = fit::fits(&hearing, params);
+        let fits = fit::fits(&hearing, params, None)?;
         let given = params.adaptation.or(self.certain_adaptation());
         let adaptation = given.unwrap_or_else(|| {
             // Those not fitted now still have their say.
@@ -588,7 +588,7 @@ impl Tracker {
         if params.symbols && hearing.listeners.iter().any(worth) {
             let means = Means::of(&stretch);
             let params = Whitened { adaptation: given, ..params.clone() };
-            (splits, _) = whitened::splits(&stretch, &means, &hearing, &fits, 1.0 - adaptation, &params);
+            (splits, _) = whitened::splits(&stretch, &means, &hearing, &fits, 1.0 - adaptation, &params)?;
             hearing.listeners.iter().for_each(|&listener| self.watches[listener].searched = stretch.steps());
         }
         let sum = 1.0 - adaptation;

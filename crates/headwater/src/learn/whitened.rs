@@ -21,7 +21,7 @@ use super::simplex;
 use super::symbols::{self, Split, Transitions};
 use crate::error::require;
 use crate::model::{self, Column, Diagnostics, Innovation, Likelihood, Method, Status, Track, Truth};
-use crate::{Combination, Error, Evidence, Model, Panel};
+use crate::{Combination, Error, Evidence, Model, Panel, watch};
 use faer::Mat;
 use faer::prelude::Solve;
 use rand::{RngExt, SeedableRng};
@@ -155,12 +155,12 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             steps - 1
         ));
     }
-    let fits = fit::fits(&hearing, params);
+    let fits = fit::fits(&hearing, params, Some("fitting listeners"))?;
     let mut adaptation = params.adaptation.unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
     let mut standings = hearing.each(|position| fit::standing(|| hearing.ear(position), &fits[position]));
     let means = Means::of(panel);
     let (mut splits, left_out) = match params.symbols {
-        true => splits(panel, &means, &hearing, &fits, 1.0 - adaptation, params),
+        true => splits(panel, &means, &hearing, &fits, 1.0 - adaptation, params)?,
         false => (vec![None; listeners.len()], 0),
     };
     if left_out > 0 {
@@ -218,7 +218,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             standing.status = Status::Statistical;
         }
     }
-    let weights = hearing.each(|position| {
+    let weights = hearing.each_watched(Some("weighing listeners"), |position| {
         let split = splits[position].as_ref();
         if let Some(split) = split.filter(|split| split.certified) {
             return tidy(&split.weights, params.constraint, sum);
@@ -236,7 +236,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             _ => fit::constrained(&hearing.ear(position), fit, sum, params)
                 .map_or_else(|| fit.weights.clone(), |fit| fit.weights),
         }
-    });
+    })?;
     let combination = combine(&hearing, &crowd, &weights, sum, agents, params.support.is_some())?;
     let certified = |position: usize| splits[position].as_ref().is_some_and(|split| split.certified);
     let doubtful: Vec<usize> = (0..listeners.len())
@@ -352,16 +352,18 @@ pub(crate) fn splits(
     fits: &[Fit],
     sum: f64,
     params: &Whitened,
-) -> (Vec<Option<Split>>, usize) {
+) -> Result<(Vec<Option<Split>>, usize), Error> {
     let ratios = panel.ratios();
     let sizes: Vec<usize> = (0..fits.len()).map(|position| hearing.regressors(position).len()).collect();
     let (affordable, left_out) = affordable(fits, &sizes, (panel.steps() - 1) * ratios, params.budget);
     let data = transitions_of(panel, means);
     // Exact relations among numbers on a grid, or among repeated ones, are no sign of anything.
     let (coarse, repeats) = (on_a_grid(panel.cells()), repeats(panel));
+    watch::report("looking for symbols", 0, affordable.len() as u64);
     let found: Vec<(usize, Option<Split>)> = affordable
         .into_par_iter()
         .map(|position| {
+            watch::check()?;
             let (listener, fit) = (hearing.listeners[position], &fits[position]);
             let speakers = hearing.regressors(position);
             let start = fit::constrained(&hearing.ear(position), fit, sum, params)
@@ -379,9 +381,10 @@ pub(crate) fn splits(
                 let copied = heard.any(|(&speaker, _)| hearing.copied(speaker));
                 split.certified &= !coarse && !copied && repeats[listener] <= MOST_REPEATS;
             }
-            (position, split)
+            watch::advance();
+            Ok((position, split))
         })
-        .collect();
+        .collect::<Result<_, Error>>()?;
     let mut splits: Vec<Option<Split>> = vec![None; fits.len()];
     found.into_iter().for_each(|(position, split)| splits[position] = split);
     if hearing.someone_never_moves() {
@@ -395,7 +398,7 @@ pub(crate) fn splits(
         let agreed = params.adaptation.is_some() || sums.iter().filter(|sum| same(**sum)).count() >= 2;
         splits.iter_mut().flatten().for_each(|split| split.certified &= agreed && same(total(split)));
     }
-    (splits, left_out)
+    Ok((splits, left_out))
 }
 
 /// What the splits say of δ, sorted: the certified ones if there are any, otherwise those clearly apart.
@@ -582,11 +585,11 @@ pub(crate) fn estimate(
         model.is_some_and(|model| column(model) == Some(Status::Certified))
     };
     let hearing = Hearing::by(moments, crowd, params.support.as_deref(), (0..agents).collect());
-    let fits = fit::fits(&hearing, params);
+    let fits = fit::fits(&hearing, params, None)?;
     let settled = model.filter(|_| (0..agents).any(exact)).map(|model| model.adaptation);
     let adaptation = params.adaptation.or(settled).unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
     let sum = 1.0 - adaptation;
-    let weights = hearing.each(|position| {
+    let weights = hearing.each_watched(None, |position| {
         let (fit, agent) = (&fits[position], hearing.listeners[position]);
         if let Some(model) = model.filter(|_| exact(agent)) {
             let speakers = hearing.regressors(position).iter();
@@ -599,7 +602,7 @@ pub(crate) fn estimate(
             Constraint::Simplex => fit::constrained(&hearing.ear(position), fit, sum, params)
                 .map_or_else(|| fit.weights.clone(), |fit| fit.weights),
         }
-    });
+    })?;
     let combination = combine(&hearing, crowd, &weights, sum, agents, params.support.is_some())?;
     let mut rows = mean_evidence(&Means::by(moments), &combination, adaptation, moments.ratios());
     for agent in (0..agents).filter(|&agent| exact(agent)) {

@@ -1,0 +1,133 @@
+//! Long work under somebody's eyes: how far it is, and whether it should go on.
+//!
+//! In: a [`Watch`], and work done [`Watch::over`] it. Out: what the work returns, or [`Error::Stopped`]. Loops that may take
+//! long ask [`check`] now and then and say how far they are with [`report`]; where nobody watches both cost next to
+//! nothing. The watch belongs to the threads of one piece of work, so that no signature has to carry it and two pieces of
+//! work at once do not hear each other's.
+
+use crate::Error;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+thread_local! {
+    static CURRENT: RefCell<Option<Watch>> = const { RefCell::new(None) };
+}
+
+/// Sees how far work is, and can stop it; clones watch the same work.
+///
+/// ```
+/// use headwater::watch::{self, Watch};
+/// let watch = Watch::default();
+/// assert_eq!(watch.over(Some(2), || watch::check().is_ok()), Ok(true));
+/// watch.stop();
+/// assert_eq!(watch.over(Some(2), || watch::check().is_ok()), Ok(false));
+/// assert!(watch::check().is_ok()); // nobody watches here
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Watch(Arc<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    stopped: AtomicBool,
+    done: AtomicU64,
+    total: AtomicU64,
+    what: Mutex<String>,
+}
+
+/// How far a stretch of work is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub what: String,
+    /// How much of it.
+    pub done: u64,
+    /// Of how much; zero where that is not known.
+    pub total: u64,
+}
+
+impl Watch {
+    /// Asks the work to end as soon as it can.
+    pub fn stop(&self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// What was last reported.
+    pub fn progress(&self) -> Progress {
+        let what = self.0.what.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Progress { what, done: self.0.done.load(Ordering::Relaxed), total: self.0.total.load(Ordering::Relaxed) }
+    }
+
+    /// Does work on threads of its own, one per core unless told otherwise, that answer to this watch.
+    pub fn over<T: Send>(&self, threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        let watch = self.clone();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.unwrap_or(0))
+            .start_handler(move |_| CURRENT.set(Some(watch.clone())))
+            .build();
+        let pool = pool.map_err(|_| Error::Parameter {
+            name: "threads",
+            value: threads.map_or("one per core".to_owned(), |threads| threads.to_string()),
+            range: "a number of threads that this machine can start",
+        })?;
+        Ok(pool.install(work))
+    }
+
+    fn report(&self, what: &str, done: u64, total: u64) {
+        let mut told = self.0.what.lock().unwrap_or_else(PoisonError::into_inner);
+        if *told != what {
+            what.clone_into(&mut told);
+        }
+        self.0.done.store(done, Ordering::Relaxed);
+        self.0.total.store(total, Ordering::Relaxed);
+    }
+}
+
+/// Whether somebody asked this work to end.
+pub fn stopped() -> bool {
+    CURRENT.with_borrow(|watch| watch.as_ref().is_some_and(|watch| watch.0.stopped.load(Ordering::Relaxed)))
+}
+
+/// Fails once somebody asked this work to end.
+pub fn check() -> Result<(), Error> {
+    if stopped() { Err(Error::Stopped) } else { Ok(()) }
+}
+
+/// Says how far this work is, to whoever watches.
+pub fn report(what: &str, done: u64, total: u64) {
+    CURRENT.with_borrow(|watch| watch.iter().for_each(|watch| watch.report(what, done, total)));
+}
+
+/// Says that one more is done of what [`report`] announced.
+pub fn advance() {
+    let one_more = |watch: &Watch| watch.0.done.fetch_add(1, Ordering::Relaxed);
+    CURRENT.with_borrow(|watch| watch.as_ref().map(one_more));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rayon::prelude::*;
+
+    #[test]
+    fn work_ends_when_asked_and_only_that_work() {
+        let (one, other) = (Watch::default(), Watch::default());
+        one.stop();
+        let count = |watch: &Watch| {
+            watch.over(Some(2), || (0..100).into_par_iter().filter(|_| check().is_ok()).count()).unwrap()
+        };
+        assert_eq!((count(&one), count(&other)), (0, 100));
+    }
+
+    #[test]
+    fn progress_is_seen_from_outside() {
+        let watch = Watch::default();
+        let seen = watch.clone();
+        let during = watch.over(Some(1), || {
+            report("learning", 3, 10);
+            advance();
+            seen.progress()
+        });
+        assert_eq!(during, Ok(Progress { what: "learning".into(), done: 4, total: 10 }));
+    }
+}
