@@ -14,7 +14,7 @@ use crate::export::write_gexf;
 use crate::failure::Failure;
 use crate::fitting::{FitOptions, fit};
 use crate::output::{check, write, write_json};
-use crate::rank::{Trust, add_trust, sheet, text};
+use crate::rank::{sheet, text};
 use crate::screen::{Format, Screen, count, csv, wrapped};
 use clap::{Args, Command, FromArgMatches};
 use follows::{Follows, GraphCounts, unsaid};
@@ -28,6 +28,7 @@ use headwater_posts::read::expand;
 use headwater_posts::select::read_users;
 use headwater_report::Ranking;
 use headwater_report::page::{Facts, Ingredients, Page};
+use headwater_report::ranking::Trust;
 use pseudonyms::Pseudonyms;
 use record::{Input, Run, Used};
 use serde::{Deserialize, Serialize};
@@ -281,7 +282,7 @@ impl Discover {
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
             }
-            add_trust(&mut ranking, &trust, &model, &panel, screen).map_err(self.about())?;
+            screen.watched(None, || ranking.add_trust(&trust, &model, &panel)).map_err(self.about())?;
             rank(room, &ranking, &model)
         })?;
         let mut decided = Map::new();

@@ -9,7 +9,8 @@ use std::path::Path;
 
 /// Why a command stopped.
 #[derive(Debug)]
-pub(crate) enum Failure {
+#[expect(missing_docs, reason = "what happened, and what would help")]
+pub enum Failure {
     /// The data cannot be used: exit 1.
     Data { message: String, hint: Option<String> },
     /// Wrong usage: exit 2.
@@ -32,21 +33,34 @@ impl Failure {
     /// Names the file an error of the library concerns.
     pub(crate) fn about(path: &Path) -> impl Fn(Core) -> Failure {
         let path = path.to_owned();
-        move |error| Failure::Data { message: format!("{}: {error}", path.display()), hint: hint(&error) }
+        move |error| match error {
+            Core::Stopped => error.into(),
+            _ => Failure::Data { message: format!("{}: {error}", path.display()), hint: hint(&error) },
+        }
     }
 
     pub(crate) fn report(self) -> i32 {
-        let (message, hint, code) = match self {
-            Failure::Data { message, hint } => (message, hint, 1),
-            Failure::Usage { message, hint } => (message, hint, 2),
-            Failure::Interrupted { remark } => ("interrupted".to_owned(), remark, 130),
+        let code = match self {
+            Failure::Data { .. } => 1,
+            Failure::Usage { .. } => 2,
+            Failure::Interrupted { .. } => 130,
             Failure::ClosedPipe => return 0,
         };
-        say(&format!("error: {message}"));
-        if let Some(hint) = hint {
-            say(&format!("hint: {hint}"));
-        }
+        say(&format!("error: {self}"));
         code
+    }
+}
+
+/// The message, and on a second line the cure where we know it.
+impl std::fmt::Display for Failure {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (message, hint) = match self {
+            Failure::Data { message, hint } | Failure::Usage { message, hint } => (message.as_str(), hint),
+            Failure::Interrupted { remark } => ("interrupted", remark),
+            Failure::ClosedPipe => ("nobody reads what is printed", &None),
+        };
+        write!(to, "{message}")?;
+        hint.iter().try_for_each(|hint| write!(to, "\nhint: {hint}"))
     }
 }
 
@@ -56,6 +70,7 @@ impl From<Core> for Failure {
         match error {
             // A number that is out of its range was given as an option.
             Core::Parameter { .. } => Failure::Usage { message, hint },
+            Core::Stopped => Failure::Interrupted { remark: None },
             _ => Failure::Data { message, hint },
         }
     }
@@ -63,6 +78,9 @@ impl From<Core> for Failure {
 
 impl From<Files> for Failure {
     fn from(error: Files) -> Self {
+        if let Files::Data { source: Core::Stopped, .. } = error {
+            return Core::Stopped.into();
+        }
         let hint = match &error {
             Files::Data { source, .. } => hint(source),
             Files::Io { source, .. } => Some(cure(source).to_owned()),
@@ -86,6 +104,7 @@ impl From<Posts> for Failure {
     fn from(error: Posts) -> Self {
         let hint = match error {
             Posts::Files(error) => return error.into(),
+            Posts::Stopped(error) => return error.into(),
             Posts::Option { problem } => return Failure::Usage { message: problem, hint: None },
             Posts::Io { ref source, .. } => Some(cure(source)),
             Posts::Columns { .. } => {

@@ -6,23 +6,20 @@ use crate::failure::Failure;
 use crate::screen::{Screen, count};
 use clap::{Args, ValueEnum};
 use headwater::learn::gsl::Constraint;
-use headwater::learn::state_space::{self, Learner, StateSpace};
-use headwater::model::{Skill, Weights};
+use headwater::learn::state_space::StateSpace;
+use headwater::learn::tested;
+use headwater::model::Weights;
 use headwater::{Error, Model, Panel, Roster};
 use headwater_files::read_groups;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 const STATE_SPACE: &str = "State-space";
 
 /// What `--common` says when all are one group.
 const NETWORK: &str = "network";
 
-/// A fit that takes longer than this is announced with how long it may take and what would be quicker.
-const LONG: Duration = Duration::from_secs(60);
-
-/// Rounds a fit usually takes.
-const USUAL_ROUNDS: u32 = 40;
+/// What to do about a fit that takes long.
+const QUICKER: &str = "longer bins, fewer users or --method whitened after --carry-forward are quicker";
 
 /// How a network is fitted.
 #[derive(Debug, Clone, Args)]
@@ -173,50 +170,12 @@ pub(crate) fn fit(
     options: &FitOptions,
     screen: &Screen,
 ) -> Result<Learned, Error> {
-    let graph = support.is_some();
     let params = StateSpace { common: groups, ..options.params(support) };
-    let of = |weights: Weights| StateSpace { weights, ..params.clone() };
-    let (params, skill, choice) = match options.weights {
-        Some(WeightsName::Strengths) => (of(Weights::Strengths), None, None),
-        _ if !graph || options.weights == Some(WeightsName::Edges) || params.constraint == Constraint::Free => {
-            (of(Weights::Edges), None, None)
-        }
-        _ => {
-            let alive = screen.alive("forecasting unseen steps by strengths and by edges");
-            let choice = state_space::choose(panel, &params)?;
-            drop(alive);
-            (of(choice.weights), Some(choice.skill), Some(choice.reason))
-        }
+    let weights = match options.weights {
+        Some(WeightsName::Strengths) => Some(Weights::Strengths),
+        Some(WeightsName::Edges) => Some(Weights::Edges),
+        Some(WeightsName::Auto) | None => None,
     };
-    let mut learner = Learner::new(panel, &params)?;
-    let mut progress = screen.progress("learning", params.rounds as u64);
-    let begun = Instant::now();
-    while !learner.done() {
-        let round = learner.round()?;
-        progress.at(round.number as u64);
-        if round.number == 1 && begun.elapsed() * USUAL_ROUNDS > LONG {
-            screen.remark(&format!(
-                "this may take {:.0} minutes, twice that with the forecasts; longer bins, fewer users or --method whitened after --carry-forward are quicker",
-                (begun.elapsed() * USUAL_ROUNDS).as_secs_f64() / 60.0
-            ));
-        }
-    }
-    drop(progress);
-    let mut model = learner.model()?;
-    model.diagnostics.skill = match skill {
-        Some(skill) => skill,
-        None => measured(panel, &params, screen)?,
-    };
+    let (model, choice) = screen.watched(Some(QUICKER), || tested::state_space(panel, &params, weights))?;
     Ok(Learned { model, choice })
-}
-
-/// Forecast skill on the last fifth of the steps; none where there are too few to hold some out.
-fn measured(panel: &Panel, params: &StateSpace, screen: &Screen) -> Result<Option<Skill>, Error> {
-    let alive = screen.alive("forecasting unseen steps");
-    let skill = match state_space::skill(panel, params) {
-        Err(Error::NotReady { .. }) => Ok(None),
-        other => other,
-    };
-    drop(alive);
-    skill
 }

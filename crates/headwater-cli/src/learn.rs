@@ -7,15 +7,16 @@ use crate::fitting::{FitOptions, fit};
 use crate::output::check;
 use crate::screen::{Format, Screen, count, csv, number, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
-use headwater::confidence::{self, Verdict};
+use headwater::confidence::Verdict;
 use headwater::learn::gsl::Constraint;
 use headwater::learn::released::{Released, as_released};
+use headwater::learn::tested::{self, Filled};
 use headwater::learn::track::{Memory, Tracker, Tracking};
-use headwater::learn::whitened::{self, Whitened};
+use headwater::learn::whitened::Whitened;
 use headwater::model::{Change, Smoothing, Status};
 use headwater::panel::Times;
 use headwater::{Model, Panel, influence};
-use headwater_files::{Beliefs, Grain, read_beliefs, read_edges, show_time, write_model};
+use headwater_files::{Beliefs, name_times, read_beliefs, read_edges, show_time, write_model};
 use headwater_report::ranking::judged;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -125,51 +126,11 @@ enum MethodName {
     AsReleased,
 }
 
-/// Beliefs without gaps.
-struct Filled {
-    panel: Panel,
-    /// Which cells were silent, step by step; empty when none was.
-    silent: Vec<bool>,
-}
-
-/// Fills the gaps for methods that cannot do with them, and says so.
-fn fill(beliefs: Beliefs, method: MethodName, screen: &Screen, warnings: &mut Vec<String>) -> Filled {
+/// Says what the door did to the beliefs, and what filling their gaps means.
+fn mind(beliefs: &Beliefs, filled: &Filled<'_>, method: MethodName, screen: &Screen, warnings: &mut Vec<String>) {
     // Only certificates care how finely beliefs were written.
-    match beliefs.grain {
-        _ if method != MethodName::Whitened => {}
-        Grain::Decimals(decimals) => {
-            let text = format!(
-                "the beliefs are rounded to {} (quantum 1e-{decimals}): nothing can be certified, and errors of that size enter the fit",
-                count(decimals as usize, "decimal")
-            );
-            screen.keep(warnings, text);
-        }
-        Grain::Single => screen.keep(warnings, "the beliefs are float32 numbers: nothing can be certified".into()),
-        Grain::Double => {}
-    }
-    let (steps, agents) = (beliefs.panel.steps(), beliefs.panel.agents());
-    let spoken = |cell: usize| beliefs.panel.posts(cell / agents, cell % agents) > 0;
-    let silent: Vec<bool> = match beliefs.panel.is_complete() {
-        true => Vec::new(),
-        false => (0..steps * agents).map(|cell| !spoken(cell)).collect(),
-    };
-    let (panel, filled) = beliefs.panel.carry_forward();
-    if filled > 0 {
-        screen.keep(warnings, format!(
-            "{filled} of {} beliefs are missing ({}); an agent's last opinion was repeated, which makes quiet agents look stubborn; --method state-space does without",
-            steps * agents,
-            percent(filled as f64 / (steps * agents) as f64)
-        ));
-    }
-    Filled { panel, silent }
-}
-
-/// What rests on beliefs that were filled in is not free of noise, whatever it looks like.
-fn distrust(model: &mut Model, silent: &[bool]) {
-    let identified = model.diagnostics.columns.iter_mut().filter(|column| column.status == Status::Identified);
-    if !silent.is_empty() {
-        identified.for_each(|column| column.status = Status::Statistical);
-    }
+    let coarse = beliefs.grain.warning().filter(|_| method == MethodName::Whitened);
+    coarse.into_iter().chain(filled.warning.clone()).for_each(|text| screen.keep(warnings, text));
 }
 
 /// A number of steps.
@@ -275,8 +236,9 @@ impl Learn {
                     Some(params) => params,
                     None => self.paper_params(resumed.as_ref())?,
                 };
-                let Filled { panel, .. } = fill(beliefs, method, screen, &mut warnings);
-                let learned = self.paper(&panel, &params, resumed, &mut warnings, screen)?;
+                let filled = tested::fill(&beliefs.panel);
+                mind(&beliefs, &filled, method, screen, &mut warnings);
+                let learned = self.paper(&filled.panel, &params, resumed, &mut warnings, screen)?;
                 (learned.model, learned.settings, learned.trace)
             }
             MethodName::AsReleased => {
@@ -284,9 +246,10 @@ impl Learn {
                     Some(params) => params,
                     None => self.released_params()?,
                 };
-                let Filled { panel, .. } = fill(beliefs, method, screen, &mut warnings);
+                let filled = tested::fill(&beliefs.panel);
+                mind(&beliefs, &filled, method, screen, &mut warnings);
                 let alive = screen.alive("learning as released");
-                let model = as_released(&panel, &params).map_err(Failure::about(&self.beliefs))?;
+                let model = as_released(&filled.panel, &params).map_err(Failure::about(&self.beliefs))?;
                 drop(alive);
                 (model, Map::new(), None)
             }
@@ -302,8 +265,9 @@ impl Learn {
                 (learned.model, settings, None)
             }
             MethodName::Whitened => {
-                let filled = fill(beliefs, method, screen, &mut warnings);
-                let model = self.whitened(filled, screen)?;
+                let filled = tested::fill(&beliefs.panel);
+                mind(&beliefs, &filled, method, screen, &mut warnings);
+                let model = self.whitened(&filled, screen)?;
                 let mut settings = Map::new();
                 if self.tracks() {
                     settings.insert("changes".into(), model.track.changes.len().into());
@@ -408,24 +372,13 @@ impl Learn {
         Ok(params)
     }
 
-    fn whitened(&self, filled: Filled, screen: &mut Screen) -> Result<Model, Failure> {
+    fn whitened(&self, filled: &Filled<'_>, screen: &mut Screen) -> Result<Model, Failure> {
         let mut params = self.whitened_params()?;
-        let Filled { panel, silent } = filled;
-        params.support = self.support(&panel)?;
+        params.support = self.support(&filled.panel)?;
         if self.tracks() {
-            return self.tracked(&panel, &silent, params, screen);
+            return self.tracked(filled, params, screen);
         }
-        let what = format!("learning {} from {}", count(panel.agents(), "agent"), count(panel.steps(), "step"));
-        let alive = screen.alive(&what);
-        let mut model = whitened::whitened(&panel, &params).map_err(Failure::about(&self.beliefs))?;
-        // Too short a panel to hold a fifth of it out has no skill to report, and the verdict says so.
-        // Where nothing was certified, a search for symbols would find nothing either.
-        params.symbols = model.diagnostics.columns.iter().any(|column| column.status == Status::Certified);
-        let forecast = whitened::held_out(&panel, &params).ok();
-        model.diagnostics.skill = forecast.and_then(|forecast| confidence::skill(&panel, &forecast));
-        drop(alive);
-        distrust(&mut model, &silent);
-        Ok(model)
+        screen.watched(None, || tested::whitened(filled, &params)).map_err(Failure::about(&self.beliefs))
     }
 
     fn memory(&self) -> Memory {
@@ -442,13 +395,14 @@ impl Learn {
     }
 
     /// Goes through the beliefs frame by frame, and says what changes as soon as it is noticed.
-    fn tracked(&self, panel: &Panel, silent: &[bool], params: Whitened, screen: &mut Screen) -> Result<Model, Failure> {
+    fn tracked(&self, filled: &Filled<'_>, params: Whitened, screen: &mut Screen) -> Result<Model, Failure> {
+        let panel = &filled.panel;
         let params = Tracking { whitened: params, memory: self.memory(), window: None };
         let mut tracker = Tracker::new(panel.roster().clone(), params)?;
         let mut progress = screen.progress("following", panel.steps() as u64);
-        let width = panel.agents() * panel.ratios();
-        for (step, frame) in panel.cells().chunks_exact(width).enumerate() {
-            let silent = silent.chunks_exact(panel.agents()).nth(step).unwrap_or(&[]);
+        let mut silent = filled.silent.chunks_exact(panel.agents());
+        for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {
+            let silent = silent.next().unwrap_or(&[]);
             if let Some(change) = tracker.push_partly(frame, silent).map_err(Failure::about(&self.beliefs))? {
                 self.tell(&change, panel, screen)?;
             }
@@ -458,13 +412,8 @@ impl Learn {
         while let Some(change) = tracker.rest() {
             self.tell(&change, panel, screen)?;
         }
-        let mut model = tracker.model().map_err(Failure::about(&self.beliefs))?;
-        let track = &model.track;
-        let steps = track.changes.iter().map(|change| change.step).chain(track.history.iter().map(|past| past.step));
-        model.track.times = steps.map(|step| (step, show_time(panel.times(), step))).collect();
-        let forecast = tracker.forecast(panel.steps() - panel.steps().div_ceil(5));
-        model.diagnostics.skill = confidence::skill(panel, &forecast);
-        distrust(&mut model, silent);
+        let mut model = tested::tracked(filled, &tracker).map_err(Failure::about(&self.beliefs))?;
+        name_times(&mut model, panel.times());
         Ok(model)
     }
 
@@ -511,10 +460,7 @@ impl Learn {
         let alive = screen.alive("reading");
         let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
         drop(alive);
-        if beliefs.zeros > 0 {
-            let text = format!("{} of {} probabilities were 0 and were raised to 1e-12", beliefs.zeros, beliefs.cells);
-            screen.keep(warnings, text);
-        }
+        beliefs.raised().into_iter().for_each(|text| screen.keep(warnings, text));
         Ok(beliefs)
     }
 

@@ -24,7 +24,7 @@ mod screen;
 mod simulate;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use failure::Failure;
+pub use failure::Failure;
 use screen::Screen;
 use std::ffi::OsString;
 
@@ -73,6 +73,17 @@ enum Command {
     },
 }
 
+/// Runs one command for another program: nothing is printed, no signal is caught. Returns what would have been printed as the
+/// result, and the warnings. The work can be watched ([`headwater::watch`]).
+pub fn call(arguments: impl IntoIterator<Item = OsString>) -> Result<(String, Vec<String>), Failure> {
+    let arguments = Arguments::try_parse_from(arguments)
+        .map_err(|error| Failure::Usage { message: error.to_string(), hint: None })?;
+    let mut screen = Screen::keeping();
+    execute(arguments, &mut screen)?;
+    let kept = screen.kept();
+    Ok((kept.result, kept.warnings))
+}
+
 /// Runs one command and returns its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let arguments = match Arguments::try_parse_from(arguments) {
@@ -84,31 +95,34 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         }
     };
     interrupt::install();
-    let mut screen = Screen::new(arguments.quiet);
-    let outcome = with_threads(arguments.threads, || match arguments.command {
-        Command::Demo(command) => command.run(&mut screen),
-        Command::Discover(command) => command.run(&mut screen),
-        Command::Simulate(command) => command.run(&mut screen),
-        Command::Beliefs(command) => command.run(&mut screen),
-        Command::Network(command) => command.run(&mut screen),
-        Command::Learn(command) => command.run(&mut screen),
-        Command::Rank(command) => command.run(&mut screen),
-        Command::Explain(command) => command.run(&mut screen),
-        Command::Compare(command) => command.run(&mut screen),
-        Command::Report(command) => command.run(&mut screen),
-        Command::Export(command) => command.run(&mut screen),
-        Command::Reproduce(command) => command.run(&mut screen),
-        Command::Score(command) => command.run(&mut screen),
+    let quiet = arguments.quiet;
+    match execute(arguments, &mut Screen::new(quiet)) {
+        Ok(()) => 0,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn execute(arguments: Arguments, screen: &mut Screen) -> Result<(), Failure> {
+    with_threads(arguments.threads, || match arguments.command {
+        Command::Demo(command) => command.run(screen),
+        Command::Discover(command) => command.run(screen),
+        Command::Simulate(command) => command.run(screen),
+        Command::Beliefs(command) => command.run(screen),
+        Command::Network(command) => command.run(screen),
+        Command::Learn(command) => command.run(screen),
+        Command::Rank(command) => command.run(screen),
+        Command::Explain(command) => command.run(screen),
+        Command::Compare(command) => command.run(screen),
+        Command::Report(command) => command.run(screen),
+        Command::Export(command) => command.run(screen),
+        Command::Reproduce(command) => command.run(screen),
+        Command::Score(command) => command.run(screen),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "headwater", &mut script);
             screen.result(&String::from_utf8_lossy(&script))
         }
-    });
-    match outcome {
-        Ok(()) => 0,
-        Err(failure) => failure.report(),
-    }
+    })
 }
 
 fn with_threads(threads: Option<u16>, command: impl FnOnce() -> Result<(), Failure> + Send) -> Result<(), Failure> {

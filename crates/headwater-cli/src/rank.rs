@@ -3,22 +3,14 @@
 use crate::failure::Failure;
 use crate::screen::{Format, Screen, csv, number, percent, short, table};
 use clap::Args;
-use headwater::confidence::{Bootstrap, Learning, Rotation};
-use headwater::model::Method;
-use headwater::{Model, Panel};
 use headwater_files::{read_beliefs, read_edges, read_model};
 use headwater_report::Ranking;
-use headwater_report::ranking::Row;
-use rayon::prelude::*;
-use serde_json::{Map, Value};
+use headwater_report::ranking::{Row, Trust};
+use serde_json::Value;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 /// How many agents the top is, unless --top says so.
 const TOP: usize = 3;
-
-/// Draws that take longer than this are announced.
-const LONG: Duration = Duration::from_secs(10);
 
 /// Ranks the agents of a model by influence = centrality × informativeness
 #[derive(Debug, Args)]
@@ -54,16 +46,6 @@ pub(crate) struct Rank {
     format: Format,
 }
 
-/// How sure to be: resamples for intervals, rotations for p-values.
-#[derive(Debug, Clone)]
-pub(crate) struct Trust {
-    pub(crate) bootstrap: Option<u64>,
-    pub(crate) null: Option<u64>,
-    /// How many agents the top is.
-    pub(crate) top: usize,
-    pub(crate) seed: u64,
-}
-
 /// An optional column: its heading and what it shows of a row.
 type Extra = (&'static str, fn(&Row) -> Option<String>);
 
@@ -76,7 +58,7 @@ impl Rank {
             ranking.add_activity(&panel).map_err(Failure::about(path))?;
             let trust =
                 Trust { bootstrap: self.bootstrap, null: self.null, top: self.top.unwrap_or(TOP), seed: self.seed };
-            add_trust(&mut ranking, &trust, &model, &panel, screen).map_err(Failure::about(path))?;
+            screen.watched(None, || ranking.add_trust(&trust, &model, &panel)).map_err(Failure::about(path))?;
         }
         if let Some(path) = &self.graph {
             ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
@@ -90,69 +72,6 @@ impl Rank {
             Format::Table => screen.text(&text(&ranking)),
         }
     }
-}
-
-/// Runs numbered draws on all threads, with a progress bar.
-fn many<T: Send>(
-    what: &'static str,
-    count: u64,
-    screen: &Screen,
-    draw: impl Fn(u64) -> Result<T, headwater::Error> + Sync,
-) -> Result<Vec<T>, headwater::Error> {
-    let mut progress = screen.progress(what, count);
-    let begun = Instant::now();
-    let numbers: Vec<u64> = (0..count).collect();
-    let mut all = Vec::with_capacity(numbers.len());
-    let threads = rayon::current_num_threads();
-    let (first, rest) = numbers.split_at(threads.min(numbers.len()));
-    for few in [first].into_iter().chain(rest.chunks(4 * threads)) {
-        all.extend(few.par_iter().map(|&number| draw(number)).collect::<Result<Vec<T>, _>>()?);
-        progress.at(all.len() as u64);
-        // A bar says it on a terminal only.
-        let left = begun.elapsed().mul_f64(rest.len() as f64 / first.len().max(1) as f64);
-        if all.len() == first.len() && left > LONG {
-            let minutes = left.as_secs_f64() / 60.0;
-            screen.remark(&format!("{what} {count} times: about {minutes:.1} minutes, by how long the first took"));
-        }
-    }
-    Ok(all)
-}
-
-/// Intervals and p-values, where asked for, by fitting again the way the model was learned.
-pub(crate) fn add_trust(
-    ranking: &mut Ranking,
-    trust: &Trust,
-    model: &Model,
-    panel: &Panel,
-    screen: &Screen,
-) -> Result<(), headwater::Error> {
-    if trust.bootstrap.is_none() && trust.null.is_none() {
-        return Ok(());
-    }
-    let learning = Learning::like(model);
-    let filled;
-    let panel = match &learning {
-        Learning::StateSpace(_) => panel,
-        Learning::Whitened(_) => {
-            filled = panel.clone().carry_forward().0;
-            &filled
-        }
-    };
-    if !matches!(model.method, Method::Whitened | Method::StateSpace) {
-        ranking.notes.push("intervals and p-values are those of the whitened learner on the same beliefs".into());
-    }
-    if let Some(count) = trust.bootstrap {
-        let bootstrap = Bootstrap::new(panel, model, learning.clone(), trust.seed)?;
-        let draws = many("resampling", count, screen, |number| bootstrap.draw(number))?;
-        ranking.add_intervals(&bootstrap.intervals(&draws, trust.top)?, &model.roster)?;
-    }
-    if let Some(count) = trust.null {
-        let rotation = Rotation::new(panel, learning, trust.seed);
-        let observed = rotation.observed()?;
-        let draws = many("rotating", count, screen, |number| rotation.draw(number))?;
-        ranking.add_significance(&Rotation::compare(&observed, &draws), model)?;
-    }
-    Ok(())
 }
 
 /// For people: the verdict, the table, and what to know beside it.
@@ -210,38 +129,7 @@ fn rows(ranking: &Ranking) -> String {
 }
 
 pub(crate) fn sheet(ranking: &Ranking) -> String {
-    let keys = [
-        "agent",
-        "rank",
-        "influence",
-        "share",
-        "share_low",
-        "share_high",
-        "centrality",
-        "informativeness",
-        "origin",
-        "rank_low",
-        "rank_high",
-        "top_k_probability",
-        "p_value",
-        "error_probability",
-        "contrarian",
-        "contrarian_margin",
-        "contrarian_standard_errors",
-        "posts",
-        "silent_share",
-        "in_degree",
-        "pagerank",
-    ];
-    let values: Vec<Map<String, Value>> = ranking
-        .agents
-        .iter()
-        .filter_map(|row| match serde_json::to_value(row) {
-            Ok(Value::Object(fields)) => Some(fields),
-            _ => None,
-        })
-        .collect();
-    let used: Vec<&str> = keys.into_iter().filter(|key| values.iter().any(|row| row.contains_key(*key))).collect();
+    let (used, values) = ranking.table();
     let cell = |value: Option<&Value>| match value {
         None => String::new(),
         Some(Value::String(text)) => text.clone(),

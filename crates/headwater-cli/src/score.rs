@@ -132,6 +132,7 @@ impl Score {
                 break;
             }
             let texts: Vec<&str> = block.iter().map(|(text, _)| text.as_str()).collect();
+            headwater::watch::check()?;
             let scores = scorer.score(&texts)?;
             for ((text, row), score) in block.iter().zip(&scores) {
                 let numbers =

@@ -3,9 +3,13 @@
 use crate::failure::Failure;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use headwater::watch::{self, Watch};
 pub(crate) use headwater_report::words::{count, number, percent, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How results are printed.
@@ -23,20 +27,54 @@ pub(crate) enum Format {
 #[derive(Debug)]
 pub(crate) struct Screen {
     quiet: bool,
+    /// Results and warnings, kept for another program instead of printed.
+    kept: Option<Mutex<Kept>>,
+}
+
+/// What another program gets instead of print.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) result: String,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Anything shorter than this needs no progress bar.
 const PATIENCE: Duration = Duration::from_millis(700);
 
+/// Work that takes longer than this is announced where no bar can be shown.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Time between two looks at work that says how far it is.
+const LOOK: Duration = Duration::from_millis(100);
+
 impl Screen {
     pub(crate) fn new(quiet: bool) -> Self {
-        Screen { quiet }
+        Screen { quiet, kept: None }
+    }
+
+    /// Prints nothing; what would be is kept.
+    pub(crate) fn keeping() -> Self {
+        Screen { quiet: true, kept: Some(Mutex::default()) }
+    }
+
+    /// What was kept.
+    pub(crate) fn kept(self) -> Kept {
+        self.kept.map(|kept| kept.into_inner().unwrap_or_else(PoisonError::into_inner)).unwrap_or_default()
+    }
+
+    fn keep_instead(&self, keep: impl FnOnce(&mut Kept)) -> bool {
+        let Some(kept) = &self.kept else { return false };
+        keep(&mut kept.lock().unwrap_or_else(PoisonError::into_inner));
+        true
     }
 
     /// Prints a result.
     pub(crate) fn result(&mut self, text: &str) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };
+        if self.keep_instead(|kept| kept.result.extend([text, end])) {
+            return Ok(());
+        }
+        let mut out = std::io::stdout().lock();
         match write!(out, "{text}{end}").and_then(|()| out.flush()) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::ClosedPipe),
@@ -72,13 +110,40 @@ impl Screen {
 
     /// Warns; also when quiet, because a warning concerns the result.
     pub(crate) fn warn(&self, text: &str) {
-        say(&format!("warning: {text}"));
+        if !self.keep_instead(|kept| kept.warnings.push(text.to_owned())) {
+            say(&format!("warning: {text}"));
+        }
+    }
+
+    /// Does work that says how far it is, and shows that: bars on a terminal, elsewhere a line when it will take long, with
+    /// what would be quicker. Where results are kept for another program, that one watches.
+    pub(crate) fn watched<T: Send, E: From<headwater::Error> + Send>(
+        &self,
+        quicker: Option<&str>,
+        work: impl FnOnce() -> Result<T, E> + Send,
+    ) -> Result<T, E> {
+        if self.kept.is_some() {
+            return work();
+        }
+        let watch = &Watch::default();
+        std::thread::scope(|scope| {
+            // Dropped at the end of the work, come what may, which ends the looking.
+            let (_working, working) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                let mut stage = Stage::new(self, quicker);
+                while working.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                    stage.look(&watch.progress());
+                }
+            });
+            watch.over(Some(rayon::current_num_threads()), work)?
+        })
     }
 
     /// A spinner with the time passed, on a terminal only.
     pub(crate) fn alive(&self, what: &str) -> Alive {
+        let stage = self.kept.as_ref().map(|_| watch::stage(what, 0));
         if self.quiet {
-            return Alive(None);
+            return Alive { bar: None, _stage: stage };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
@@ -86,12 +151,14 @@ impl Screen {
         }
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
-        Alive(Some(bar))
+        Alive { bar: Some(bar), _stage: stage }
     }
 
     /// A bar that shows itself only on a terminal and only when the work takes a while.
-    pub(crate) fn progress(&self, what: &'static str, total: u64) -> Progress {
-        Progress { bar: None, what, total, started: Instant::now(), quiet: self.quiet }
+    pub(crate) fn progress(&self, what: impl Into<Cow<'static, str>>, total: u64) -> Progress {
+        let what = what.into();
+        let stage = self.kept.as_ref().map(|_| watch::stage(&what, total));
+        Progress { bar: None, what, total, started: Instant::now(), quiet: self.quiet, stage }
     }
 }
 
@@ -101,11 +168,14 @@ pub(crate) fn say(text: &str) {
 }
 
 /// A sign of life for work that cannot say how far it is; gone when dropped.
-pub(crate) struct Alive(Option<ProgressBar>);
+pub(crate) struct Alive {
+    bar: Option<ProgressBar>,
+    _stage: Option<watch::Stage>,
+}
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
@@ -114,21 +184,24 @@ impl Drop for Alive {
 /// Progress of one piece of work.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
-    what: &'static str,
+    what: Cow<'static, str>,
     total: u64,
     started: Instant,
     quiet: bool,
+    /// To another program instead of shown.
+    stage: Option<watch::Stage>,
 }
 
 impl Progress {
     pub(crate) fn at(&mut self, done: u64) {
+        self.stage.iter().for_each(|stage| stage.at(done));
         if self.bar.is_none() && !self.quiet && self.started.elapsed() > PATIENCE {
             let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{msg} [{bar:32}] {pos}/{len} {eta} left");
             if let Ok(style) = style {
                 bar.set_style(style.progress_chars("=> "));
             }
-            self.bar = Some(bar.with_message(self.what).with_elapsed(self.started.elapsed()));
+            self.bar = Some(bar.with_message(self.what.clone()).with_elapsed(self.started.elapsed()));
         }
         if let Some(bar) = &self.bar {
             bar.set_position(done);
@@ -140,6 +213,53 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// The present stretch of work under watch.
+struct Stage<'a> {
+    screen: &'a Screen,
+    quicker: Option<&'a str>,
+    what: String,
+    begun: Instant,
+    announced: bool,
+    bar: Option<Progress>,
+    alive: Option<Alive>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(screen: &'a Screen, quicker: Option<&'a str>) -> Self {
+        let (what, begun) = (String::new(), Instant::now());
+        Stage { screen, quicker, what, begun, announced: false, bar: None, alive: None }
+    }
+
+    fn look(&mut self, progress: &watch::Progress) {
+        let watch::Progress { what, done, total } = progress;
+        if *what != self.what {
+            // The old ones are cleared first.
+            (self.bar, self.alive) = (None, None);
+            *self = Stage { what: what.clone(), ..Stage::new(self.screen, self.quicker) };
+        }
+        if *total == 0 {
+            if self.alive.is_none() && self.begun.elapsed() > PATIENCE {
+                self.alive = Some(self.screen.alive(what));
+            }
+            return;
+        }
+        self.bar.get_or_insert_with(|| self.screen.progress(what.clone(), *total)).at(*done);
+        if self.announced || *done == 0 {
+            return;
+        }
+        self.announced = true;
+        // A bar says it on a terminal only.
+        let whole = self.begun.elapsed().mul_f64(*total as f64 / *done as f64);
+        if whole > LONG {
+            let quicker = self.quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
+            let minutes = whole.as_secs_f64() / 60.0;
+            self.screen.remark(&format!(
+                "{what} {total} times: at most about {minutes:.1} minutes, by how long the first took{quicker}"
+            ));
         }
     }
 }

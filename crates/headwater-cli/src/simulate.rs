@@ -45,7 +45,7 @@ pub(crate) struct Simulate {
     hypotheses: usize,
     /// Private observations: appendix (coins, the paper's generator), released (coins, the authors' scripts),
     /// gaussian[:DIM]
-    #[arg(long, default_value = "appendix", value_parser = parse_likelihoods, value_name = "KIND")]
+    #[arg(long, default_value = "appendix", value_parser = str::parse::<Likelihoods>, value_name = "KIND")]
     likelihoods: Likelihoods,
     /// How many agents, the first ones, are well informed [default: 3]
     #[arg(long, value_name = "K")]
@@ -72,7 +72,7 @@ pub(crate) struct Simulate {
     #[arg(long, default_value_t = 0.0, value_name = "P")]
     silence: f64,
     /// What changes on the way, repeatable: topology:EVERY:PROBABILITY, state:STEP[:INDEX], likelihoods:STEP
-    #[arg(long, value_parser = parse_change, value_name = "CHANGE")]
+    #[arg(long, value_parser = str::parse::<Change>, value_name = "CHANGE")]
     change: Vec<Change>,
     /// File format of the beliefs
     #[arg(long = "as", value_enum, default_value = "parquet", value_name = "FORMAT")]
@@ -121,36 +121,6 @@ impl From<FormatName> for BeliefsFormat {
             FormatName::Csv => BeliefsFormat::Csv,
             FormatName::Npy => BeliefsFormat::Npy,
         }
-    }
-}
-
-fn parse_likelihoods(text: &str) -> Result<Likelihoods, String> {
-    match text.split_once(':') {
-        None if text == "appendix" => Ok(Likelihoods::Appendix),
-        None if text == "released" => Ok(Likelihoods::Released),
-        None if text == "gaussian" => Ok(Likelihoods::Gaussian { dimension: 1 }),
-        Some(("gaussian", dimension)) => match dimension.parse() {
-            Ok(dimension) if dimension > 0 => Ok(Likelihoods::Gaussian { dimension }),
-            _ => Err(format!("the dimension {dimension:?} must be a whole number of at least 1")),
-        },
-        _ => Err("wanted appendix, released or gaussian[:DIM]".into()),
-    }
-}
-
-fn parse_change(text: &str) -> Result<Change, String> {
-    let wanted = "wanted topology:EVERY:PROBABILITY, state:STEP[:INDEX] or likelihoods:STEP";
-    let parts: Vec<&str> = text.split(':').collect();
-    let step = |text: &str| text.parse::<usize>().map_err(|_| format!("{text:?} is not a step number; {wanted}"));
-    match parts[..] {
-        ["topology", every, probability] => {
-            let probability =
-                probability.parse().map_err(|_| format!("{probability:?} is not a probability; {wanted}"))?;
-            Ok(Change::Topology { every: step(every)?, probability })
-        }
-        ["state", at] => Ok(Change::State { at: step(at)?, to: None }),
-        ["state", at, to] => Ok(Change::State { at: step(at)?, to: Some(step(to)?) }),
-        ["likelihoods", at] => Ok(Change::Likelihoods { at: step(at)? }),
-        _ => Err(wanted.into()),
     }
 }
 

@@ -44,6 +44,18 @@ pub enum Grain {
 impl Grain {
     /// More decimals than this are not called rounding.
     const MOST: u32 = 9;
+
+    /// What has to be known where certificates are wanted.
+    pub fn warning(self) -> Option<String> {
+        match self {
+            Grain::Decimals(decimals) => Some(format!(
+                "the beliefs are rounded to {decimals} decimal{} (quantum 1e-{decimals}): nothing can be certified, and errors of that size enter the fit",
+                if decimals == 1 { "" } else { "s" }
+            )),
+            Grain::Single => Some("the beliefs are float32 numbers: nothing can be certified".into()),
+            Grain::Double => None,
+        }
+    }
 }
 
 /// Finds the grain of numbers as they pass by.
@@ -95,6 +107,14 @@ pub struct Beliefs {
     pub cells: usize,
     /// How finely they were written.
     pub grain: Grain,
+}
+
+impl Beliefs {
+    /// What has to be known of probabilities that were zero.
+    pub fn raised(&self) -> Option<String> {
+        let Beliefs { zeros, cells, .. } = self;
+        (*zeros > 0).then(|| format!("{zeros} of {cells} probabilities were 0 and were raised to 1e-12"))
+    }
 }
 
 /// Reads beliefs by extension: `.parquet`, `.npy`, otherwise CSV; `-` is CSV on standard input.
@@ -359,6 +379,17 @@ fn read_parquet(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
     };
     let builder = ParquetRecordBatchReaderBuilder::try_new(open(path)?).map_err(|error| broken(&error))?;
     let schema = builder.schema().clone();
+    let batches = builder.with_batch_size(BATCH).build().map_err(|error| broken(&error))?;
+    beliefs_of_batches(path, &schema, batches.map(|batch| batch.map_err(|error| broken(&error))), log_ratios)
+}
+
+/// Beliefs of a long table that is in memory, or comes batch by batch; `path` names it in messages.
+pub fn beliefs_of_batches(
+    path: &Path,
+    schema: &Schema,
+    batches: impl Iterator<Item = Result<RecordBatch, Error>>,
+    log_ratios: bool,
+) -> Result<Beliefs, Error> {
     let layout = Layout::new(schema.fields().iter().map(|field| field.name().as_str()), path, log_ratios)?;
     for (&column, name) in layout.values.iter().zip(&layout.names) {
         let kind = schema.field(column).data_type();
@@ -372,15 +403,15 @@ fn read_parquet(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
     }
     let mut door = Door::new(path, &layout, log_ratios);
     let mut first_row = 0;
-    for batch in builder.with_batch_size(BATCH).build().map_err(|error| broken(&error))? {
-        let batch = batch.map_err(|error| broken(&error))?;
-        parquet_rows(&batch, &layout, &mut door, first_row)?;
+    for batch in batches {
+        let batch = batch?;
+        table_rows(&batch, &layout, &mut door, first_row)?;
         first_row += batch.num_rows();
     }
     door.finish()
 }
 
-fn parquet_rows(batch: &RecordBatch, layout: &Layout, door: &mut Door<'_>, first_row: usize) -> Result<(), Error> {
+fn table_rows(batch: &RecordBatch, layout: &Layout, door: &mut Door<'_>, first_row: usize) -> Result<(), Error> {
     let path = door.path;
     let convert = |column: usize, to: &DataType| -> Result<ArrayRef, Error> {
         let name = batch.schema().field(column).name().clone();
@@ -451,12 +482,8 @@ fn read_npy(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
     if !matches!(header.kind, Kind::Float64 | Kind::Float32) {
         return Err(Error::file(path, "does not hold float64 or float32 numbers; convert it with .astype(float)"));
     }
-    let wanted = if log_ratios { "(T, N, H) or (T, N)" } else { "(T, N, number of hypotheses)" };
-    let (steps, agents, values) = match header.shape[..] {
-        [steps, agents] if log_ratios => (steps, agents, 1),
-        [steps, agents, values] => (steps, agents, values),
-        _ => return Err(Error::file(path, format!("has shape {:?}; wanted {wanted}", header.shape))),
-    };
+    let (steps, agents, values) =
+        sides(&header.shape, log_ratios).map_err(|problem| Error::file(path, format!("has {problem}")))?;
     let header_end = std::io::Seek::stream_position(&mut reader).map_err(Error::io(path, "cannot read"))?;
     let (met, needed) = (size.saturating_sub(header_end), header.bytes());
     if needed.is_none_or(|needed| needed as u64 != met) {
@@ -469,46 +496,82 @@ fn read_npy(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
             ),
         ));
     }
+    // Fortran order scatters a frame over the whole file, so that one is read as a whole and turned.
+    let whole = if header.fortran {
+        let mut whole = vec![0.0; steps * agents * values];
+        header.floats(&mut reader, &mut whole).map_err(Error::io(path, "cannot read"))?;
+        Some(whole)
+    } else {
+        None
+    };
+    let cell = |step: usize, agent: usize, value: usize| step + steps * (agent + agents * value);
+    beliefs_of_frames(path, (steps, agents, values), log_ratios, None, |first, frames| match &whole {
+        None => header.floats(&mut reader, frames).map_err(Error::io(path, "cannot read")),
+        Some(whole) => {
+            for (position, out) in frames.iter_mut().enumerate() {
+                let (step, agent) = (first + position / (agents * values), position / values % agents);
+                *out = whole[cell(step, agent, position % values)];
+            }
+            Ok(())
+        }
+    })
+}
+
+/// T, N and numbers per belief of an array of this shape, or what is wrong with it.
+pub fn sides(shape: &[usize], log_ratios: bool) -> Result<(usize, usize, usize), String> {
+    let wanted = if log_ratios { "(T, N, H) or (T, N)" } else { "(T, N, number of hypotheses)" };
+    match shape[..] {
+        [steps, agents] if log_ratios => Ok((steps, agents, 1)),
+        [steps, agents, values] => Ok((steps, agents, values)),
+        _ => Err(format!("shape {shape:?}; wanted {wanted}")),
+    }
+}
+
+/// Names of agents and hypotheses, where an array's own numbers will not do.
+pub type Names = (Vec<String>, Vec<String>);
+
+/// Beliefs of an array of T×N×numbers; `path` names it in messages. `read` fills frames, agent by agent, from a step on: it is
+/// asked for all steps in order, some at a time. NaN for all numbers of a belief is silence.
+pub fn beliefs_of_frames(
+    path: &Path,
+    (steps, agents, values): (usize, usize, usize),
+    log_ratios: bool,
+    names: Option<Names>,
+    mut read: impl FnMut(usize, &mut [f64]) -> Result<(), Error>,
+) -> Result<Beliefs, Error> {
     if steps == 0 {
         return Err(Error::file(path, "holds no time steps"));
     }
-    let roster = Roster::numbered(agents, values + usize::from(log_ratios)).map_err(Error::data(path))?;
+    let roster = match names {
+        None => Roster::numbered(agents, values + usize::from(log_ratios)),
+        Some((agents, hypotheses)) => Roster::new(agents, hypotheses),
+    };
+    let roster = roster.map_err(Error::data(path))?;
+    let met = (roster.agents().len(), roster.hypotheses().len());
+    if met != (agents, values + usize::from(log_ratios)) {
+        return Err(Error::data(path)(headwater::Error::Shape {
+            what: "names",
+            met: format!("{} agents and {} hypotheses", met.0, met.1),
+            wanted: format!("{agents} and {}", values + usize::from(log_ratios)),
+        }));
+    }
     let ratios = roster.ratios();
     let mut log_beliefs = vec![0.0; steps * agents * ratios];
     let mut posts = vec![1u32; steps * agents];
     let (mut silent, mut zeros, mut first_zero) = (false, 0, None);
     let mut sieve = Sieve::new();
-    // Fortran order scatters a frame over the whole file, so that one is read as a whole and turned.
-    let whole = if header.fortran {
-        let mut whole = vec![0.0; steps * agents * values];
-        header.floats(&mut reader, &mut whole).map_err(Error::io(path, "cannot read"))?;
-        let turned = |cell: usize| {
-            let (step, agent, value) = (cell / (agents * values), cell / values % agents, cell % values);
-            whole[step + steps * (agent + agents * value)]
-        };
-        Some((0..whole.len()).map(turned).collect::<Vec<f64>>())
-    } else {
-        None
-    };
     let width = agents * values;
     let at_once = (FLOATS_AT_ONCE / width).clamp(1, steps);
     let mut buffer = vec![0.0; at_once * width];
     let chunks = log_beliefs.chunks_mut(at_once * agents * ratios).zip(posts.chunks_mut(at_once * agents));
     for (chunk, (out, posts)) in chunks.enumerate() {
         let first = chunk * at_once;
-        let count = posts.len() / agents;
-        let frames = match &whole {
-            Some(whole) => &whole[first * width..(first + count) * width],
-            None => {
-                let frames = &mut buffer[..count * width];
-                header.floats(&mut reader, frames).map_err(Error::io(path, "cannot read"))?;
-                frames
-            }
-        };
+        let frames = &mut buffer[..posts.len() * values];
+        read(first, frames)?;
         let frames = frames.par_chunks_exact(width).zip(out.par_chunks_exact_mut(agents * ratios));
         let checked: Vec<Result<Checked, Error>> = (frames.zip(posts.par_chunks_exact_mut(agents)).enumerate())
             .map(|(frame, ((values, out), posts))| {
-                npy_frame(values, out, posts, &roster, log_ratios).map_err(|(agent, problem)| {
+                array_frame(values, out, posts, &roster, log_ratios).map_err(|(agent, problem)| {
                     Error::place(path, format!("cell [{}, {agent}]", first + frame), problem)
                 })
             })
@@ -530,6 +593,22 @@ fn read_npy(path: &Path, log_ratios: bool) -> Result<Beliefs, Error> {
     Ok(Beliefs { panel, zeros, cells, grain: sieve.grain() })
 }
 
+/// One frame of a stream, agent by agent, as N×H log-ratios in column order, and who was silent; the cells of the silent are
+/// left as they are.
+pub fn frame_of(
+    path: &Path,
+    step: usize,
+    values: &[f64],
+    roster: &Roster,
+    log_ratios: bool,
+    out: &mut [f64],
+) -> Result<Vec<bool>, Error> {
+    let mut posts = vec![1; roster.agents().len()];
+    array_frame(values, out, &mut posts, roster, log_ratios)
+        .map_err(|(agent, problem)| Error::place(path, format!("cell [{step}, {agent}]"), problem))?;
+    Ok(posts.into_iter().map(|posts| posts == 0).collect())
+}
+
 /// What the door met in one frame of an array.
 struct Checked {
     silent: bool,
@@ -539,7 +618,7 @@ struct Checked {
 }
 
 /// Takes one frame (agent by agent) through the door into a frame in column order.
-fn npy_frame(
+fn array_frame(
     values: &[f64],
     out: &mut [f64],
     posts: &mut [u32],

@@ -36,33 +36,47 @@ pub fn read_edges(path: &Path) -> Result<Edges, Error> {
         return Err(Error::place(path, "line 1", format!("columns are {met:?}; wanted source,target[,weight]")));
     };
     let weight = column("weight");
-    let mut rows: Vec<Row> = Vec::new();
-    let mut seen: HashMap<(String, String), u64> = HashMap::new();
-    let mut repeated = 0;
-    for record in reader.records() {
+    let rows = reader.records().map(|record| {
         let record = record.map_err(|error| {
             let line = error.position().map_or(0, |position| position.line());
             Error::place(path, format!("line {line}"), error.to_string())
         })?;
         let line = record.position().map_or(0, |position| position.line());
-        let cell = |column: usize, name: &str| {
-            record.get(column).map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).ok_or_else(|| {
-                Error::place(path, format!("line {line}, column {name}"), "is empty; an agent's name is wanted")
-            })
-        };
-        let (source, target) = (cell(source, "source")?, cell(target, "target")?);
+        let text = |column: usize| record.get(column).map(str::trim).unwrap_or_default().to_owned();
         let weight = match weight.and_then(|column| record.get(column)).map(str::trim) {
             None | Some("") => None,
-            Some(text) => match text.parse::<f64>() {
-                Ok(weight) if weight.is_finite() && weight >= 0.0 => Some(weight),
-                _ => {
-                    return Err(Error::place(
-                        path,
-                        format!("line {line}, column weight"),
-                        format!("met {text:?}; a weight must be a number of at least 0"),
-                    ));
-                }
-            },
+            // What is no number is none that is allowed, either.
+            Some(text) => Some((text.parse().unwrap_or(f64::NAN), format!("{text:?}"))),
+        };
+        Ok((line, text(source), text(target), weight))
+    });
+    collect(path, rows)
+}
+
+/// A row as it came: where, both names, and the weight with how it was written.
+type Raw = (u64, String, String, Option<(f64, String)>);
+
+fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result<Edges, Error> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut seen: HashMap<(String, String), u64> = HashMap::new();
+    let mut repeated = 0;
+    for row in raw {
+        let (line, source, target, weight) = row?;
+        for (name, column) in [(&source, "source"), (&target, "target")] {
+            if name.is_empty() {
+                let place = format!("line {line}, column {column}");
+                return Err(Error::place(path, place, "is empty; an agent's name is wanted"));
+            }
+        }
+        let weight = match weight {
+            Some((weight, text)) if !(weight.is_finite() && weight >= 0.0) => {
+                return Err(Error::place(
+                    path,
+                    format!("line {line}, column weight"),
+                    format!("met {text}; a weight must be a number of at least 0"),
+                ));
+            }
+            weight => weight.map(|(weight, _)| weight),
         };
         if let Some(first) = seen.insert((source.clone(), target.clone()), line) {
             if weight.is_some() {
@@ -94,6 +108,17 @@ pub fn read_edges(path: &Path) -> Result<Edges, Error> {
 }
 
 impl Edges {
+    /// Edges that are in memory: source, target, weight; lines in messages are numbered from 1, `path` names them all.
+    pub fn of(path: &Path, rows: impl IntoIterator<Item = (String, String, Option<f64>)>) -> Result<Self, Error> {
+        let numbered = (1..).zip(rows);
+        collect(
+            path,
+            numbered.map(|(line, (source, target, weight))| {
+                Ok((line, source, target, weight.map(|weight| (weight, weight.to_string()))))
+            }),
+        )
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -12,10 +12,15 @@ mod model;
 mod npy;
 mod time;
 
-pub use beliefs::{Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, read_beliefs};
+pub use beliefs::{
+    Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, Names, beliefs_of_batches, beliefs_of_frames, frame_of,
+    read_beliefs, sides,
+};
 pub use draft::{Draft, discard_drafts};
 pub use edges::{Edges, read_edges};
 pub use error::Error;
 pub use groups::{Groups, read_groups};
-pub use model::{MODEL_FORMAT, Truth, read_known, read_model, write_model, write_truth};
-pub use time::show_time;
+pub use model::{
+    MODEL_FORMAT, Truth, model_of_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
+};
+pub use time::{name_times, show_time};

@@ -11,7 +11,7 @@ use headwater::{Combination, Evidence, Model, Roster};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, Cursor, Read, Seek, Write};
 use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -109,6 +109,24 @@ pub struct Truth {
 /// Reads a model or a truth, JSON or `.npz`.
 pub fn read_model(path: &Path) -> Result<Model, Error> {
     let (document, parts) = read(path)?;
+    whole(document, parts, path)
+}
+
+/// A model as the bytes of an `.npz` file.
+pub fn model_to_bytes(model: &Model) -> Result<Vec<u8>, Error> {
+    let (document, path) = (document(model, MODEL_FORMAT), Path::new("the model"));
+    let bytes = write_npz(Cursor::new(Vec::new()), path, &document, model, &model.combination)?;
+    Ok(bytes.into_inner())
+}
+
+/// The model behind such bytes.
+pub fn model_of_bytes(bytes: &[u8]) -> Result<Model, Error> {
+    let path = Path::new("the model");
+    let (document, parts) = read_npz(Cursor::new(bytes), path)?;
+    whole(document, parts, path)
+}
+
+fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> {
     let roster = roster(&document, path)?;
     let missing = |key: &str| Error::file(path, format!("has no {key:?}; a whole {MODEL_FORMAT} file is wanted"));
     let adaptation = document.adaptation.ok_or_else(|| missing("adaptation"))?;
@@ -291,7 +309,7 @@ fn time_value(time: &str) -> Value {
     time.parse::<i64>().map_or_else(|_| Value::from(time), Value::from)
 }
 
-fn read_npz(reader: BufReader<File>, path: &Path) -> Result<(Document, Parts), Error> {
+fn read_npz(reader: impl Read + Seek, path: &Path) -> Result<(Document, Parts), Error> {
     let mut archive = ZipArchive::new(reader)
         .map_err(|error| Error::file(path, format!("is not a whole .npz file ({error}); write it again")))?;
     let text = read_text(&mut archive, path)?;
@@ -314,7 +332,7 @@ fn read_npz(reader: BufReader<File>, path: &Path) -> Result<(Document, Parts), E
     Ok((document, Parts { combination, evidence, innovation }))
 }
 
-fn read_text(archive: &mut ZipArchive<BufReader<File>>, path: &Path) -> Result<String, Error> {
+fn read_text(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<String, Error> {
     let broken = |problem: String| Error::file(path, format!("\"meta\": {problem}"));
     let mut member = archive.by_name("meta.npy").map_err(|error| broken(error.to_string()))?;
     let header = Header::read(&mut member, path)?;
@@ -334,7 +352,7 @@ fn read_text(archive: &mut ZipArchive<BufReader<File>>, path: &Path) -> Result<S
 
 /// One array in row order, or in column order when `columns`; `None` when the file does not hold it.
 fn read_array(
-    archive: &mut ZipArchive<BufReader<File>>,
+    archive: &mut ZipArchive<impl Read + Seek>,
     path: &Path,
     name: &str,
     shape: &[usize],
@@ -374,7 +392,7 @@ fn read_array(
 }
 
 fn read_sparse(
-    archive: &mut ZipArchive<BufReader<File>>,
+    archive: &mut ZipArchive<impl Read + Seek>,
     path: &Path,
     agents: usize,
 ) -> Result<Option<Combination>, Error> {
@@ -406,7 +424,7 @@ pub fn write_model(path: &Path, model: &Model) -> Result<(), Error> {
     let sparse = (model.combination.agents() > DENSE_AGENTS).then(|| model.combination.to_sparse());
     let combination = sparse.as_ref().unwrap_or(&model.combination);
     if is_npz(path) {
-        return write_npz(draft, &document, model, combination);
+        return write_npz(draft, path, &document, model, combination)?.commit();
     }
     let document = Document { combination: Some(weights(combination)), ..with_numbers(document, model) };
     write_json(draft, &document)?.commit()
@@ -516,10 +534,15 @@ fn write_json(mut draft: Draft, document: &Document) -> Result<Draft, Error> {
     Ok(draft)
 }
 
-fn write_npz(draft: Draft, document: &Document, model: &Model, combination: &Combination) -> Result<(), Error> {
-    let path = draft.path().to_owned();
-    let broken = |error: &dyn std::fmt::Display| Error::file(&path, format!("cannot write: {error}"));
-    let mut archive = ZipWriter::new(draft);
+fn write_npz<W: Write + Seek>(
+    to: W,
+    path: &Path,
+    document: &Document,
+    model: &Model,
+    combination: &Combination,
+) -> Result<W, Error> {
+    let broken = |error: &dyn std::fmt::Display| Error::file(path, format!("cannot write: {error}"));
+    let mut archive = ZipWriter::new(to);
     let mut array = |name: &str, header: &Header, body: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>| {
         let large = header.bytes().is_none_or(|bytes| bytes > 0xF000_0000);
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(large);
@@ -558,5 +581,5 @@ fn write_npz(draft: Draft, document: &Document, model: &Model, combination: &Com
     let characters: Vec<u8> = text.chars().flat_map(|character| u32::from(character).to_le_bytes()).collect();
     let header = Header::new(Kind::Text(characters.len() / 4), false, &[]);
     array("meta", &header, &mut |to| to.write_all(&characters))?;
-    archive.finish().map_err(|error| broken(&error))?.commit()
+    archive.finish().map_err(|error| broken(&error))
 }

@@ -1,5 +1,6 @@
 //! Times in files: step numbers, or RFC 3339 instants (a bare date is midnight UTC).
 
+use headwater::Model;
 use headwater::panel::{Times, Unit};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -27,6 +28,13 @@ pub fn show_time(times: &Times, step: usize) -> String {
             Err(_) => instants[step].to_string(),
         },
     }
+}
+
+/// Gives the steps that a tracked model speaks of the times they had.
+pub fn name_times(model: &mut Model, times: &Times) {
+    let track = &model.track;
+    let steps = track.changes.iter().map(|change| change.step).chain(track.history.iter().map(|past| past.step));
+    model.track.times = steps.map(|step| (step, show_time(times, step))).collect();
 }
 
 #[cfg(test)]

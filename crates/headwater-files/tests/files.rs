@@ -6,8 +6,8 @@ use headwater::model::{Change, ChangeKind, Snapshot, Track};
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
 use headwater::{Model, Panel};
 use headwater_files::{
-    Beliefs, BeliefsFormat, BeliefsWriter, Grain, Truth, read_beliefs, read_known, read_model, show_time, write_model,
-    write_truth,
+    Beliefs, BeliefsFormat, BeliefsWriter, Edges, Grain, Truth, beliefs_of_frames, model_of_bytes, model_to_bytes,
+    read_beliefs, read_known, read_model, show_time, sides, write_model, write_truth,
 };
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -321,4 +321,49 @@ fn broken_models_are_named() {
     assert!(change("[[0.5,0.5,0.0]", "[[0.5,0.5]").contains("\"combination\" must be 3×3"));
     let (_folder, path) = text("m.npz", "PK nonsense");
     assert!(read_model(&path).unwrap_err().to_string().contains("not a whole .npz file"));
+}
+
+#[test]
+fn models_survive_as_bytes() {
+    let mut tracked = world(0.0).truth();
+    let change = Change { step: 9, since: 8, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(1) };
+    tracked.track =
+        Track { changes: vec![change], history: Vec::new(), times: vec![(9, "2024-01-01T00:00:00Z".into())] };
+    for model in [world(0.0).truth(), tracked] {
+        assert_eq!(model_of_bytes(&model_to_bytes(&model).unwrap()).unwrap(), model);
+    }
+    assert!(model_of_bytes(b"PK nonsense").unwrap_err().to_string().contains("not a whole .npz"));
+}
+
+#[test]
+fn arrays_in_memory_pass_the_same_door() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, wanted) = write(&folder, BeliefsFormat::Npy, true, 0.3);
+    let from_disk = read_beliefs(&path, true).unwrap().panel;
+    let name = Path::new("beliefs");
+    let read = |first: usize, out: &mut [f64]| {
+        for (position, cell) in out.iter_mut().enumerate() {
+            let (step, agent, ratio) = (first + position / 24, position / 4 % 6, position % 4);
+            let spoken = wanted.posts(step, agent) > 0;
+            *cell = if spoken { wanted.frame(step)[(agent, ratio)] } else { f64::NAN };
+        }
+        Ok(())
+    };
+    assert_eq!(beliefs_of_frames(name, (40, 6, 4), true, None, read).unwrap().panel, from_disk);
+    let names = (("abcdef".chars().map(String::from)).collect(), ["r", "s"].map(String::from).to_vec());
+    let problem = beliefs_of_frames(name, (40, 6, 4), true, Some(names), read).unwrap_err().to_string();
+    assert_eq!(problem, "beliefs: names: met 6 agents and 2 hypotheses, wanted 6 and 5");
+    assert_eq!(sides(&[3, 4], false).unwrap_err(), "shape [3, 4]; wanted (T, N, number of hypotheses)");
+}
+
+#[test]
+fn edges_in_memory_pass_the_same_checks() {
+    let name = Path::new("graph");
+    let edge = |source: &str, target: &str, weight| (source.to_owned(), target.to_owned(), weight);
+    let say = |rows: Vec<(String, String, Option<f64>)>| Edges::of(name, rows).unwrap_err().to_string();
+    assert_eq!(Edges::of(name, [edge("a", "b", None), edge("a", "b", None)]).unwrap().repeated, 1);
+    assert_eq!(say(vec![]), "graph: holds no edges");
+    assert!(say(vec![edge("a", "", None)]).contains("graph, line 1, column target: is empty"));
+    assert!(say(vec![edge("a", "b", Some(f64::NAN))]).contains("line 1, column weight: met NaN"));
+    assert!(say(vec![edge("a", "b", Some(1.0)), edge("a", "b", Some(1.0))]).contains("is already on line 1"));
 }

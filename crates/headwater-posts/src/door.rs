@@ -10,6 +10,7 @@ use crate::read::Bad;
 use crate::score::column::Given;
 use crate::select::{Selection, Selector};
 use crate::{Error, Scorer};
+use headwater::watch;
 use std::collections::HashSet;
 
 /// Takes in posts.
@@ -62,6 +63,7 @@ impl Door {
 
     /// Takes in a batch; what turns out to be unusable only here joins its bad rows.
     pub fn take(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        watch::check()?;
         self.quality.other_lines += batch.passed;
         self.quality.rows += (batch.posts.len() + batch.bad.len()) as u64;
         for post in &batch.posts {

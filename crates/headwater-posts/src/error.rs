@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// Somebody asked the work to end.
+    #[error(transparent)]
+    Stopped(#[from] headwater::Error),
     /// A file cannot be used.
     #[error("{}: {problem}", path.display())]
     File {

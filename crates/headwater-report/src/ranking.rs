@@ -4,12 +4,16 @@
 //! [`Ranking`], the same on the screen, in `ranking.json`, on the page and in Python.
 
 use crate::words::{count, number, percent, short};
-use headwater::confidence::{Intervals, Significance, Verdict, discoveries, judge, verdict};
+use headwater::confidence::{
+    Intervals, Learning, Significance, Verdict, discoveries, intervals, judge, significance, verdict,
+};
 use headwater::graph::Graph;
 use headwater::influence::{Contrarian, Influence, error_probabilities};
+use headwater::learn::tested::fill;
 use headwater::model::Method;
 use headwater::{Error, Model, Panel, Roster, influence};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Up to this many agents the error probabilities are computed along the way.
@@ -23,6 +27,31 @@ const CANCELLING: f64 = 3.0;
 
 /// The damping of the usual PageRank.
 const DAMPING: f64 = 0.85;
+
+/// Columns of the ranking as a table.
+const COLUMNS: [&str; 21] = [
+    "agent",
+    "rank",
+    "influence",
+    "share",
+    "share_low",
+    "share_high",
+    "centrality",
+    "informativeness",
+    "origin",
+    "rank_low",
+    "rank_high",
+    "top_k_probability",
+    "p_value",
+    "error_probability",
+    "contrarian",
+    "contrarian_margin",
+    "contrarian_standard_errors",
+    "posts",
+    "silent_share",
+    "in_degree",
+    "pagerank",
+];
 
 /// A ranking as it is printed and written.
 ///
@@ -158,6 +187,25 @@ pub struct Row {
     pub pagerank: Option<f64>,
 }
 
+/// How sure to be: resamples for intervals, rotations for p-values.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    /// How many resamples; none for no intervals.
+    pub bootstrap: Option<u64>,
+    /// How many rotations; none for no p-values.
+    pub null: Option<u64>,
+    /// How many agents the top is.
+    pub top: usize,
+    /// Of both.
+    pub seed: u64,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Trust { bootstrap: None, null: None, top: 3, seed: 21 }
+    }
+}
+
 impl Ranking {
     /// What the model alone says.
     pub fn new(model: &Model) -> Result<Self, Error> {
@@ -220,6 +268,44 @@ impl Ranking {
             edges: None,
             notes: notes(model, found),
         })
+    }
+
+    /// The agents as rows of a table, and the columns that hold something, in order.
+    pub fn table(&self) -> (Vec<&'static str>, Vec<Map<String, Value>>) {
+        let fields = |row: &Row| match serde_json::to_value(row) {
+            Ok(Value::Object(fields)) => Some(fields),
+            _ => None,
+        };
+        let rows: Vec<Map<String, Value>> = self.agents.iter().filter_map(fields).collect();
+        let used = COLUMNS.into_iter().filter(|key| rows.iter().any(|row| row.contains_key(*key))).collect();
+        (used, rows)
+    }
+
+    /// Adds intervals and p-values, where asked for, by fitting again the way the model was learned. May take long.
+    pub fn add_trust(&mut self, trust: &Trust, model: &Model, panel: &Panel) -> Result<(), Error> {
+        if trust.bootstrap.is_none() && trust.null.is_none() {
+            return Ok(());
+        }
+        let learning = Learning::like(model);
+        let filled;
+        let panel = match &learning {
+            Learning::StateSpace(_) => panel,
+            Learning::Whitened(_) => {
+                filled = fill(panel);
+                filled.panel.as_ref()
+            }
+        };
+        if !matches!(model.method, Method::Whitened | Method::StateSpace) {
+            self.notes.push("intervals and p-values are those of the whitened learner on the same beliefs".into());
+        }
+        if let Some(count) = trust.bootstrap {
+            let found = intervals(panel, model, learning.clone(), count, trust.top, trust.seed)?;
+            self.add_intervals(&found, &model.roster)?;
+        }
+        if let Some(count) = trust.null {
+            self.add_significance(&significance(panel, learning, count, trust.seed)?, model)?;
+        }
+        Ok(())
     }
 
     /// Adds what resamples say.

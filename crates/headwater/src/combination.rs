@@ -11,6 +11,7 @@ use faer::MatRef;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Power iteration stops when `‖Au − u‖₁` is below this: a few roundings of numbers that sum to one.
 const PERRON_TOLERANCE: f64 = 1e-15;
@@ -39,13 +40,13 @@ const PARALLEL_CELLS: usize = 1 << 18;
 /// assert_eq!(a.weight(0, 1), 0.5);
 /// assert_eq!(a.centrality().unwrap().values, [1.0, 0.0]);
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Combination {
     agents: usize,
     weights: Weights,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Weights {
     /// `cells[listener·N + speaker]`.
     Dense(Vec<f64>),
@@ -53,7 +54,7 @@ enum Weights {
 }
 
 /// Compressed columns: speakers of listener k are `speakers[starts[k]..starts[k+1]]`, ascending.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Columns {
     /// N+1 offsets.
     pub starts: Vec<usize>,

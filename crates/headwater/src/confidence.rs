@@ -3,8 +3,7 @@
 //! In: a model and the panel it was learned from. Out: [`Skill`], [`Intervals`], [`Significance`]. A model that forecasts
 //! no better than "nobody changes their mind" and each agent's own past has found nothing about who listens to whom.
 //!
-//! A resample is a pure function of its number, so callers run as many as they like, in any order, on any number of
-//! threads, and show their progress.
+//! A resample is a pure function of its number: any number of threads draws the same ones.
 
 use crate::learn::hearing::Crowd;
 use crate::learn::moments::{Moments, affordable};
@@ -12,7 +11,7 @@ use crate::learn::ring::Ring;
 use crate::learn::state_space::{self, Resampling, StateSpace};
 use crate::learn::whitened::{self, Estimate, Whitened};
 use crate::model::{Method, Skill};
-use crate::{Combination, Error, Model, Panel};
+use crate::{Combination, Error, Model, Panel, watch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -111,6 +110,14 @@ pub fn verdict(skill: Option<&Skill>) -> Verdict {
         format!("No evidence that these agents listen to each other: {numbers}{mood}.")
     };
     Verdict { supported, text }
+}
+
+/// Where there is too little to hold a part out there is no forecast, and the verdict says so; who asked for the end gets it.
+pub(crate) fn unless_stopped<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+    match found {
+        Err(Error::Stopped) => Err(Error::Stopped),
+        other => Ok(other.ok()),
+    }
 }
 
 /// Forecasts of the frames from `from` on by a model that has not seen them:
@@ -332,6 +339,51 @@ impl<'a> Bootstrap<'a> {
     }
 }
 
+/// Draws by their numbers, on all threads.
+fn many<T: Send>(what: &str, count: u64, draw: impl Fn(u64) -> Result<T, Error> + Sync) -> Result<Vec<T>, Error> {
+    let stage = watch::stage(what, count);
+    let one = |number: &u64| {
+        watch::check()?;
+        let drawn = draw(*number)?;
+        stage.advance();
+        Ok(drawn)
+    };
+    let numbers: Vec<u64> = (0..count).collect();
+    let mut all = Vec::with_capacity(numbers.len());
+    // A few at a time: a thread that waits within one would begin the others, and hold them all.
+    for few in numbers.chunks(4 * rayon::current_num_threads()) {
+        all.extend(few.par_iter().map(one).collect::<Result<Vec<T>, Error>>()?);
+    }
+    Ok(all)
+}
+
+/// What this many resamples of the panel a model was learned from say of shares, ranks and the top.
+pub fn intervals(
+    panel: &Panel,
+    model: &Model,
+    learning: impl Into<Learning>,
+    count: u64,
+    top: usize,
+    seed: u64,
+) -> Result<Intervals, Error> {
+    let bootstrap = Bootstrap::new(panel, model, learning, seed)?;
+    let draws = many("resampling", count, |number| bootstrap.draw(number))?;
+    bootstrap.intervals(&draws, top)
+}
+
+/// How a panel compares with this many of its rotations.
+pub fn significance(
+    panel: &Panel,
+    learning: impl Into<Learning>,
+    count: u64,
+    seed: u64,
+) -> Result<Significance, Error> {
+    let rotation = Rotation::new(panel, learning, seed);
+    let observed = rotation.observed()?;
+    let draws = many("rotating", count, |number| rotation.draw(number))?;
+    Ok(Rotation::compare(&observed, &draws))
+}
+
 /// Resampling of smoothed beliefs, and by how much more refits vary than draws from them.
 fn stretched(
     panel: &Panel,
@@ -452,7 +504,7 @@ impl<'a> Rotation<'a> {
             Learning::Whitened(params) => {
                 let moments = Moments::of(panel, 1..panel.steps());
                 let estimate = whitened::estimate(&moments, &Crowd::of(panel), params, None)?;
-                let forecast = whitened::held_out(panel, params).ok();
+                let forecast = unless_stopped(whitened::held_out(panel, params))?;
                 (estimate.combination, forecast.and_then(|forecast| skill(panel, &forecast)))
             }
             // One fit for both: the network that forecasts is the one that is judged.

@@ -322,7 +322,7 @@ impl ChangeKind {
 }
 
 /// A change that was noticed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The frame at which it was noticed, counted from the first one seen.
     pub step: usize,
@@ -337,7 +337,7 @@ pub struct Change {
 }
 
 /// The network as it was known at a step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The frame, counted from the first one seen.
     pub step: usize,
@@ -348,7 +348,7 @@ pub struct Snapshot {
 }
 
 /// What a network went through while it was watched; empty unless it was tracked.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Track {
     /// From the first to the last.
     pub changes: Vec<Change>,

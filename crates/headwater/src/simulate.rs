@@ -18,6 +18,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// How many graphs are drawn before we give up on strong connection.
 const DRAWS: usize = 10_000;
@@ -83,6 +84,62 @@ pub enum Change {
         /// When.
         at: usize,
     },
+}
+
+/// As the command line writes it: `appendix`, `released`, `gaussian` or `gaussian:DIM`.
+///
+/// ```
+/// use headwater::simulate::Likelihoods;
+/// assert_eq!("gaussian:2".parse(), Ok(Likelihoods::Gaussian { dimension: 2 }));
+/// ```
+impl FromStr for Likelihoods {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let found = match text.split_once(':') {
+            None if text == "appendix" => Some(Likelihoods::Appendix),
+            None if text == "released" => Some(Likelihoods::Released),
+            None if text == "gaussian" => Some(Likelihoods::Gaussian { dimension: 1 }),
+            Some(("gaussian", dimension)) => {
+                let dimension = dimension.parse().ok().filter(|dimension| *dimension > 0);
+                dimension.map(|dimension| Likelihoods::Gaussian { dimension })
+            }
+            _ => None,
+        };
+        found.ok_or_else(|| Error::Parameter {
+            name: "likelihoods",
+            value: format!("{text:?}"),
+            range: "appendix, released or gaussian[:DIM], DIM a whole number of at least 1",
+        })
+    }
+}
+
+/// As the command line writes it: `topology:EVERY:PROBABILITY`, `state:STEP[:INDEX]` or `likelihoods:STEP`.
+///
+/// ```
+/// use headwater::simulate::Change;
+/// assert_eq!("state:500:2".parse(), Ok(Change::State { at: 500, to: Some(2) }));
+/// ```
+impl FromStr for Change {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let step = |text: &str| text.parse::<usize>().ok();
+        let found = match parts[..] {
+            ["topology", every, probability] => (step(every).zip(probability.parse().ok()))
+                .map(|(every, probability)| Change::Topology { every, probability }),
+            ["state", at] => step(at).map(|at| Change::State { at, to: None }),
+            ["state", at, to] => step(at).zip(step(to)).map(|(at, to)| Change::State { at, to: Some(to) }),
+            ["likelihoods", at] => step(at).map(|at| Change::Likelihoods { at }),
+            _ => None,
+        };
+        found.ok_or_else(|| Error::Parameter {
+            name: "change",
+            value: format!("{text:?}"),
+            range: "topology:EVERY:PROBABILITY, state:STEP[:INDEX] or likelihoods:STEP",
+        })
+    }
 }
 
 /// Parameters of a [`World`].
@@ -587,8 +644,10 @@ pub fn run(world: &mut World) -> Result<Panel, Error> {
     let steps = world.params.steps - world.step.min(world.params.steps);
     let mut cells = Vec::with_capacity(steps * world.log_ratios.len());
     let mut posts = Vec::new();
+    let stage = watch::stage("simulating", steps as u64);
     for _ in 0..steps {
         watch::check()?;
+        stage.advance();
         cells.extend_from_slice(world.next_frame()?);
         if world.params.silence > 0.0 {
             posts.extend(world.silent().into_iter().map(|silent| u32::from(!silent)));

@@ -1,13 +1,13 @@
 //! Long work under somebody's eyes: how far it is, and whether it should go on.
 //!
 //! In: a [`Watch`], and work done [`Watch::over`] it. Out: what the work returns, or [`Error::Stopped`]. Loops that may take
-//! long ask [`check`] now and then and say how far they are with [`report`]; where nobody watches both cost next to
+//! long ask [`check`] now and then and say how far they are through a [`stage`]; where nobody watches both cost next to
 //! nothing. The watch belongs to the threads of one piece of work, so that no signature has to carry it and two pieces of
 //! work at once do not hear each other's.
 
 use crate::Error;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 thread_local! {
@@ -30,6 +30,8 @@ pub struct Watch(Arc<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     stopped: AtomicBool,
+    /// Stages within each other.
+    depth: AtomicUsize,
     done: AtomicU64,
     total: AtomicU64,
     what: Mutex<String>,
@@ -73,13 +75,51 @@ impl Watch {
         Ok(pool.install(work))
     }
 
-    fn report(&self, what: &str, done: u64, total: u64) {
-        let mut told = self.0.what.lock().unwrap_or_else(PoisonError::into_inner);
-        if *told != what {
-            what.clone_into(&mut told);
-        }
-        self.0.done.store(done, Ordering::Relaxed);
+    fn begin(&self, what: &str, total: u64) {
+        what.clone_into(&mut self.0.what.lock().unwrap_or_else(PoisonError::into_inner));
+        self.0.done.store(0, Ordering::Relaxed);
         self.0.total.store(total, Ordering::Relaxed);
+    }
+}
+
+/// A stretch of work that says how far it is; over when dropped. Stages within it are its own business and say nothing.
+#[derive(Debug)]
+#[must_use = "a stage is over when it is dropped"]
+pub struct Stage {
+    /// Who watches.
+    watch: Option<Watch>,
+    outermost: bool,
+}
+
+/// Begins a stretch of so much work; zero where that is not known.
+pub fn stage(what: &str, total: u64) -> Stage {
+    let watch = CURRENT.with_borrow(Option::clone);
+    let outermost = watch.as_ref().is_some_and(|watch| watch.0.depth.fetch_add(1, Ordering::Relaxed) == 0);
+    if let Some(watch) = watch.as_ref().filter(|_| outermost) {
+        watch.begin(what, total);
+    }
+    Stage { watch, outermost }
+}
+
+impl Stage {
+    fn seen(&self) -> Option<&Seen> {
+        self.watch.as_ref().filter(|_| self.outermost).map(|watch| watch.0.as_ref())
+    }
+
+    /// One more is done.
+    pub fn advance(&self) {
+        self.seen().map(|seen| seen.done.fetch_add(1, Ordering::Relaxed));
+    }
+
+    /// So much is done.
+    pub fn at(&self, done: u64) {
+        self.seen().into_iter().for_each(|seen| seen.done.store(done, Ordering::Relaxed));
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.watch.as_ref().map(|watch| watch.0.depth.fetch_sub(1, Ordering::Relaxed));
     }
 }
 
@@ -91,17 +131,6 @@ pub fn stopped() -> bool {
 /// Fails once somebody asked this work to end.
 pub fn check() -> Result<(), Error> {
     if stopped() { Err(Error::Stopped) } else { Ok(()) }
-}
-
-/// Says how far this work is, to whoever watches.
-pub fn report(what: &str, done: u64, total: u64) {
-    CURRENT.with_borrow(|watch| watch.iter().for_each(|watch| watch.report(what, done, total)));
-}
-
-/// Says that one more is done of what [`report`] announced.
-pub fn advance() {
-    let one_more = |watch: &Watch| watch.0.done.fetch_add(1, Ordering::Relaxed);
-    CURRENT.with_borrow(|watch| watch.as_ref().map(one_more));
 }
 
 #[cfg(test)]
@@ -120,14 +149,22 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_seen_from_outside() {
+    fn progress_is_seen_from_outside_and_that_of_the_outermost_stage_only() {
         let watch = Watch::default();
         let seen = watch.clone();
         let during = watch.over(Some(1), || {
-            report("learning", 3, 10);
-            advance();
-            seen.progress()
+            let learning = stage("learning", 10);
+            learning.at(3);
+            let within = stage("within", 5);
+            within.advance();
+            learning.advance();
+            drop(within);
+            let during = seen.progress();
+            drop(learning);
+            let _after = stage("after", 0);
+            (during, seen.progress().what)
         });
-        assert_eq!(during, Ok(Progress { what: "learning".into(), done: 4, total: 10 }));
+        let learning = Progress { what: "learning".into(), done: 4, total: 10 };
+        assert_eq!(during, Ok((learning, "after".to_owned())));
     }
 }

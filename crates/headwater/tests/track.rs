@@ -210,3 +210,29 @@ fn bad_frames_and_settings_are_refused() {
     assert_eq!(tracker.seen(), 300);
     assert!(tracker.model().is_err());
 }
+
+/// Saved after any number of frames and loaded again, a tracker goes on as if nothing had been: same reports, same bits.
+#[test]
+fn a_saved_tracker_goes_on() {
+    let changes =
+        vec![Scheduled::Topology { every: 150, probability: 0.02 }, Scheduled::State { at: 260, to: Some(3) }];
+    let gaussian = WorldParams { likelihoods: Likelihoods::Gaussian { dimension: 4 }, ..WorldParams::default() };
+    for base in [WorldParams::default(), gaussian] {
+        let params = WorldParams { agents: 8, edge_probability: 0.4, steps: 400, changes: changes.clone(), ..base };
+        let (panel, _) = simulate(&params).unwrap();
+        for memory in [Memory::All, Memory::Forget(0.99)] {
+            let params = Tracking { memory, ..Tracking::default() };
+            let mut whole = Tracker::new(panel.roster().clone(), params.clone()).unwrap();
+            let mut saved = Tracker::new(panel.roster().clone(), params).unwrap();
+            for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {
+                assert_eq!(whole.push(frame).unwrap(), saved.push(frame).unwrap(), "step {step}");
+                if [0, 1, 37, 149, 152, 300].contains(&step) {
+                    let mut bytes = Vec::new();
+                    ciborium::into_writer(&saved, &mut bytes).unwrap();
+                    saved = ciborium::from_reader(bytes.as_slice()).unwrap();
+                }
+            }
+            assert_eq!(whole.model().unwrap(), saved.model().unwrap());
+        }
+    }
+}

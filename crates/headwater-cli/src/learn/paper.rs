@@ -4,11 +4,11 @@ use super::Learn;
 use crate::failure::Failure;
 use crate::interrupt::{self, Polling};
 use crate::screen::{Screen, count, number, table};
-use headwater::confidence::{self, Forecast};
-use headwater::learn::gsl::{self, Constraint, Gsl, GslParams};
+use headwater::confidence::Forecast;
+use headwater::learn::gsl::{Constraint, Gsl, GslParams};
+use headwater::learn::tested;
 use headwater::{Model, Panel};
 use headwater_files::{Draft, read_known};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -25,9 +25,6 @@ const FRAMES_PER_LOOK: usize = 4096;
 const CHECKPOINT_PERIOD: Duration = Duration::from_secs(30);
 
 const CHECKPOINT_FORMAT: &str = "headwater-checkpoint/1";
-
-/// A learner that forecasts this much worse than doing nothing is running away.
-const RUNAWAY: f64 = 100.0;
 
 /// A learner at rest, with the forecasts it has made.
 #[derive(Serialize, Deserialize)]
@@ -94,28 +91,11 @@ impl Learn {
             learner = tuned(&learner, panel, screen)?;
         }
         let params = learner.params().clone();
-        let bound = gsl::stability_bound(panel, &params, learner.knows_evidence()).map_err(&about)?;
-        if params.learning_rate > bound {
-            screen.keep(warnings, format!(
-                "learning rate {} is beyond the stability bound 2/((1−δ)²λ_max) = {}: the weights may grow without end",
-                number(params.learning_rate),
-                number(bound)
-            ));
-        }
+        let (bound, warning) = tested::stability(panel, &learner).map_err(&about)?;
+        // Said before the long part.
+        warning.into_iter().for_each(|warning| screen.keep(warnings, warning));
         let trace = self.go_through(panel, &mut learner, &mut forecast, screen)?;
-        if params.passes > 1 {
-            // Several passes leave nothing unseen, so the skill takes a second fit.
-            screen.remark("measuring the forecast skill on the last fifth of the steps");
-            forecast = gsl::held_out(panel, learner.afresh(params.clone())?).unwrap_or_default();
-        }
-        if forecast.error > RUNAWAY * forecast.persistence {
-            screen.keep(warnings, format!(
-                "the weights are running away: forecasts are {} times worse than doing nothing; lower the learning rate (stability bound {})",
-                number(forecast.error / forecast.persistence),
-                number(bound)
-            ));
-        }
-        let model = learner.finish(panel, confidence::skill(panel, &forecast)).map_err(&about)?;
+        let model = screen.watched(None, || tested::finish(panel, learner, forecast, bound)).map_err(&about)?;
         let settings = json!({
             "window": params.window,
             "learning_rate": params.learning_rate,
@@ -213,16 +193,9 @@ fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), F
     Ok((checkpoint.learner, forecast))
 }
 
-/// Tries settings on the first four fifths of the beliefs and keeps the one that forecasts the rest best: window and
-/// learning rate first, then sparsity.
+/// The setting that forecasts best, and what else was tried.
 fn tuned(learner: &Gsl, panel: &Panel, screen: &Screen) -> Result<Gsl, Failure> {
-    let mut tried =
-        try_out(learner, panel, &gsl::candidates(panel, learner.params(), learner.knows_evidence())?, screen);
-    let Some((best, _)) = tried.first() else {
-        return Err(Failure::data("no setting could be tried: the beliefs are too short to hold out a fifth"));
-    };
-    tried.extend(try_out(learner, panel, &gsl::sparser(best, panel.agents()), screen));
-    tried.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut tried = screen.watched(None, || tested::tune(panel, learner))?;
     let rows = tried.iter().take(5).map(|(params, error)| {
         let settings = [params.window.to_string(), number(params.learning_rate), number(params.sparsity)];
         settings.into_iter().chain([number(error / tried[0].1)]).collect()
@@ -230,23 +203,6 @@ fn tuned(learner: &Gsl, panel: &Panel, screen: &Screen) -> Result<Gsl, Failure> 
     let shown = table(&["window", "learning rate", "sparsity", "error / best"], 0, rows.collect());
     screen.remark(&format!("tuned over {}; the best five:\n{shown}", count(tried.len(), "setting")));
     Ok(learner.afresh(tried.swap_remove(0).0)?)
-}
-
-/// Held-out error of each setting that can be learned at all, best first.
-fn try_out(learner: &Gsl, panel: &Panel, candidates: &[GslParams], screen: &Screen) -> Vec<(GslParams, f64)> {
-    let mut progress = screen.progress("tuning", candidates.len() as u64);
-    let error = |params: &GslParams| {
-        let fresh = learner.afresh(params.clone()).ok()?;
-        gsl::held_out(panel, fresh).ok().map(|forecast| forecast.error)
-    };
-    let mut tried = Vec::new();
-    for few in candidates.chunks(rayon::current_num_threads()) {
-        let errors: Vec<Option<f64>> = few.par_iter().map(error).collect();
-        tried.extend(few.iter().cloned().zip(errors).filter_map(|(params, error)| Some((params, error?))));
-        progress.at(tried.len() as u64);
-    }
-    tried.sort_by(|a, b| a.1.total_cmp(&b.1));
-    tried
 }
 
 fn lacks(path: &Path, key: &str) -> Failure {

@@ -16,6 +16,7 @@ mod tokens;
 use super::{Scorer, Sentiment};
 use crate::Error;
 use config::Config;
+use headwater::watch;
 use model::Model;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -89,10 +90,11 @@ impl Roberta {
         let found: Vec<Vec<[f32; 3]>> = batches
             .par_iter()
             .map(|batch| {
+                watch::check()?;
                 let texts: Vec<&[u32]> = batch.iter().map(|index| numbers[*index].as_slice()).collect();
-                self.model.logits(&texts)
+                Ok(self.model.logits(&texts))
             })
-            .collect();
+            .collect::<Result<_, Error>>()?;
         let mut logits = vec![[0.0; 3]; posts.len()];
         for (index, found) in batches.iter().flatten().zip(found.iter().flatten()) {
             logits[*index] = *found;

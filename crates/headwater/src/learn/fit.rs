@@ -50,13 +50,13 @@ pub(crate) struct Fit {
     pub(crate) vote: (f64, f64),
 }
 
-/// The free fits of all listeners; `what` they are to whoever watches.
-pub(crate) fn fits(hearing: &Hearing<'_>, params: &Whitened, what: Option<&str>) -> Result<Vec<Fit>, Error> {
+/// The free fits of all listeners.
+pub(crate) fn fits(hearing: &Hearing<'_>, params: &Whitened) -> Result<Vec<Fit>, Error> {
     watch::check()?;
     match hearing.shared() {
         Some(_) if hearing.listeners.is_empty() => Ok(Vec::new()),
         Some(_) => Ok(single_ratio(hearing, params)),
-        None => hearing.each_watched(what, |position| reweighted(&hearing.ear(position), params)),
+        None => hearing.each_watched("fitting listeners", |position| reweighted(&hearing.ear(position), params)),
     }
 }
 

@@ -6,6 +6,7 @@
 use super::symbols::Split;
 use super::{atoms, fit};
 use faer::Mat;
+use serde::{Deserialize, Serialize};
 
 /// A residual this far from its atoms, relative to the largest belief, has left them.
 const OFF: f64 = 1e-10;
@@ -30,20 +31,34 @@ const OUTLIER: f64 = 9.0;
 const MOST_ATOMS: usize = 16;
 
 /// What the next residual of a listener may be.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Guard {
     /// One of these, each seen so often in the present state.
     Atoms { atoms: Vec<Vec<f64>>, counts: Vec<usize>, blur: f64, jumps: Jumps, late: Late },
     /// Anything, but along these directions this.
-    Contrasts { quiet: Mat<f64>, centre: Vec<f64>, limit: f64, jumps: Jumps },
+    Contrasts {
+        #[serde(with = "super::saved")]
+        quiet: Mat<f64>,
+        centre: Vec<f64>,
+        limit: f64,
+        jumps: Jumps,
+    },
     /// Of about this mean and, made white, of this size: the sum of evidence against that, and when it last was nil.
-    Errors { whitener: Mat<f64>, centre: Vec<f64>, limit: f64, doubt: f64, burden: f64, onset: usize },
+    Errors {
+        #[serde(with = "super::saved")]
+        whitener: Mat<f64>,
+        centre: Vec<f64>,
+        limit: f64,
+        doubt: f64,
+        burden: f64,
+        onset: usize,
+    },
     /// Not yet known.
     Open,
 }
 
 /// Atoms that were met after the fit.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Late {
     /// Number of atoms the fit knew; those beyond are late.
     known: usize,
@@ -60,7 +75,7 @@ const SEEN_OFTEN: usize = 3;
 const LATE_RUN: usize = 8;
 
 /// Which of the last few steps were out of order.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Jumps(u8);
 
 impl Jumps {

@@ -235,18 +235,17 @@ impl<'a> Hearing<'a> {
         (0..self.listeners.len()).into_par_iter().map(task).collect()
     }
 
-    /// The same for tasks that together take long: whoever watches can end them, and sees how far they are if they are
-    /// told what this is.
+    /// The same for tasks that together take long: whoever watches can end them, and sees how far they are.
     pub(crate) fn each_watched<T: Send>(
         &self,
-        what: Option<&str>,
+        what: &str,
         task: impl Fn(usize) -> T + Sync + Send,
     ) -> Result<Vec<T>, Error> {
-        what.into_iter().for_each(|what| watch::report(what, 0, self.listeners.len() as u64));
+        let stage = watch::stage(what, self.listeners.len() as u64);
         let watched = |position: usize| {
             watch::check()?;
             let done = task(position);
-            what.into_iter().for_each(|_| watch::advance());
+            stage.advance();
             Ok(done)
         };
         (0..self.listeners.len()).into_par_iter().map(watched).collect()

@@ -125,7 +125,7 @@ const HISTORY: usize = 4_000_000;
 /// let model = tracker.model().unwrap(); // exact again
 /// assert!((model.combination.weight(0, 0) - truth.combination.weight(0, 0)).abs() < 1e-9);
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tracker {
     roster: Roster,
     params: Tracking,
@@ -157,7 +157,7 @@ pub struct Tracker {
 }
 
 /// One listener under watch.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Watch {
     /// The first step its present weights hold for.
     since: usize,
@@ -171,12 +171,13 @@ struct Watch {
 }
 
 /// What is known of a listener.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Known {
     /// (1−δ) times its weights, zeros left out.
     weights: Vec<(usize, f64)>,
     column: Column,
     /// Residual covariance, H × H.
+    #[serde(with = "super::saved")]
     covariance: Mat<f64>,
     /// What its free fit says of 1−δ, and how surely.
     vote: (f64, f64),
@@ -188,7 +189,7 @@ struct Known {
 }
 
 /// Which hypothesis is true, by the private observations.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct State {
     truth: usize,
     /// The first step of the present state.
@@ -328,6 +329,11 @@ impl Tracker {
             forecast.persistence += persistence;
         }
         forecast
+    }
+
+    /// Whose network it is.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
     }
 
     /// Frames seen.
@@ -567,7 +573,7 @@ impl Tracker {
         if hearing.listeners.is_empty() {
             return Ok(false);
         }
-        let fits = fit::fits(&hearing, params, None)?;
+        let fits = fit::fits(&hearing, params)?;
         let given = params.adaptation.or(self.certain_adaptation());
         let adaptation = given.unwrap_or_else(|| {
             // Those not fitted now still have their say.

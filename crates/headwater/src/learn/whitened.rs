@@ -155,7 +155,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             steps - 1
         ));
     }
-    let fits = fit::fits(&hearing, params, Some("fitting listeners"))?;
+    let fits = fit::fits(&hearing, params)?;
     let mut adaptation = params.adaptation.unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
     let mut standings = hearing.each(|position| fit::standing(|| hearing.ear(position), &fits[position]));
     let means = Means::of(panel);
@@ -218,7 +218,7 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
             standing.status = Status::Statistical;
         }
     }
-    let weights = hearing.each_watched(Some("weighing listeners"), |position| {
+    let weights = hearing.each_watched("weighing listeners", |position| {
         let split = splits[position].as_ref();
         if let Some(split) = split.filter(|split| split.certified) {
             return tidy(&split.weights, params.constraint, sum);
@@ -359,7 +359,7 @@ pub(crate) fn splits(
     let data = transitions_of(panel, means);
     // Exact relations among numbers on a grid, or among repeated ones, are no sign of anything.
     let (coarse, repeats) = (on_a_grid(panel.cells()), repeats(panel));
-    watch::report("looking for symbols", 0, affordable.len() as u64);
+    let stage = watch::stage("looking for symbols", affordable.len() as u64);
     let found: Vec<(usize, Option<Split>)> = affordable
         .into_par_iter()
         .map(|position| {
@@ -381,8 +381,8 @@ pub(crate) fn splits(
                 let copied = heard.any(|(&speaker, _)| hearing.copied(speaker));
                 split.certified &= !coarse && !copied && repeats[listener] <= MOST_REPEATS;
             }
-            watch::advance();
-            Ok((position, split))
+            stage.advance();
+            watch::check().map(|()| (position, split))
         })
         .collect::<Result<_, Error>>()?;
     let mut splits: Vec<Option<Split>> = vec![None; fits.len()];
@@ -585,11 +585,11 @@ pub(crate) fn estimate(
         model.is_some_and(|model| column(model) == Some(Status::Certified))
     };
     let hearing = Hearing::by(moments, crowd, params.support.as_deref(), (0..agents).collect());
-    let fits = fit::fits(&hearing, params, None)?;
+    let fits = fit::fits(&hearing, params)?;
     let settled = model.filter(|_| (0..agents).any(exact)).map(|model| model.adaptation);
     let adaptation = params.adaptation.or(settled).unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
     let sum = 1.0 - adaptation;
-    let weights = hearing.each_watched(None, |position| {
+    let weights = hearing.each_watched("weighing listeners", |position| {
         let (fit, agent) = (&fits[position], hearing.listeners[position]);
         if let Some(model) = model.filter(|_| exact(agent)) {
             let speakers = hearing.regressors(position).iter();
