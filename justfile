@@ -18,6 +18,14 @@ snapshots:
 demo:
     cargo run --release --bin headwater -- demo
 
+# The Python package: wheel, types, tests.
+python:
+    scripts/python
+
+# What Python costs beside the Rust call.
+bench-python:
+    scripts/bench-python
+
 # The report page's script and style, after a change of their sources.
 page:
     scripts/page

@@ -1,0 +1,97 @@
+"""What a notebook shows. In: a verdict, numbers, a figure, a page. Out: HTML; every name is treated as hostile text."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+# Rows of a table; the rest is counted.
+SHOWN = 10
+
+_CELL = "padding:0.15em 0.8em;text-align:{}"
+
+
+class Verdict(NamedTuple):
+    """Whether the data support an answer, and why. True or false as such.
+
+    >>> bool(Verdict(False, "No evidence")), str(Verdict(False, "No evidence"))
+    (False, 'No evidence')
+    """
+
+    supported: bool
+    text: str
+
+    def __bool__(self) -> bool:
+        return self.supported
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def percent(share: float) -> str:
+    """A share as people read it; empty where there is none.
+
+    >>> percent(0.1234), percent(float("nan"))
+    ('12.3%', '')
+    """
+    return "" if share != share else f"{100 * share:.1f}%"
+
+
+def number(value: float) -> str:
+    """Four digits; empty where there is none."""
+    return "" if value != value else f"{value:.4g}"
+
+
+def page(verdict: Verdict, *parts: str) -> str:
+    """The verdict, then the rest."""
+    colour = "#1b7f5c" if verdict.supported else "#b1480b"
+    bar = f"border-left:4px solid {colour};padding:0.2em 0.8em;margin:0.4em 0;max-width:60em"
+    return f'<div><p style="{bar}">{escape(verdict.text)}</p>{"".join(parts)}</div>'
+
+
+def note(text: str) -> str:
+    """A remark below the numbers."""
+    return f'<p style="color:#52616a;margin:0.4em 0">{escape(text)}</p>'
+
+
+def agents_table(columns: Mapping[str, Any]) -> str:
+    """The first agents of a ranking, with what is known of how sure that is."""
+    shown: list[tuple[str, str, Callable[[Any], str]]]
+    shown = [("", "rank", str), ("agent", "agent", str), ("share", "share", percent)]
+    shown += [("90% from", "share_low", percent), ("to", "share_high", percent), ("p", "p_value", number)]
+    shown += [("centrality", "centrality", number), ("informativeness", "informativeness", number)]
+    shown += [("posts per step", "posts", number), ("silent", "silent_share", percent)]
+    present = [(heading, name, say) for heading, name, say in shown if name in columns]
+    count = len(columns["agent"])
+    rows = ([say(columns[name][row]) for _, name, say in present] for row in range(min(SHOWN, count)))
+    more = note(f"and {count - SHOWN} more") if count > SHOWN else ""
+    return table([heading for heading, _, _ in present], rows) + more
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Text to the left where it is a name, numbers to the right."""
+    sides = ["left" if name == "agent" else "right" for name in header]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        return (
+            "<tr>"
+            + "".join(f'<{tag} style="{_CELL.format(side)}">{escape(cell)}</{tag}>' for side, cell in zip(sides, cells))
+            + "</tr>"
+        )
+
+    body = "".join(line("td", row) for row in rows)
+    return f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
+
+
+def picture(svg: str, what: str) -> str:
+    """A figure as an image: nothing in it can run, or clash with other figures of the notebook."""
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{escape(what)}" style="max-width:32em;width:100%" src="data:image/svg+xml;base64,{data}">'
+
+
+def inset(html: str, height: int = 720) -> str:
+    """A whole page within another, without access to it."""
+    style = f"width:100%;height:{height}px;border:1px solid #d9d5cb"
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(html)}"></iframe>'

@@ -1,0 +1,43 @@
+"""What can go wrong, and what deserves a warning. In: sentences of the library. Out: exceptions and warnings.
+
+The library's own errors are built-in exceptions with the text of the command line: ``ValueError`` (the data or an
+option cannot be used), ``KeyError`` (a name that is not there), ``RuntimeError`` (something that cannot be computed)
+and ``OSError`` (a file). Here are those that needed a name."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+
+
+class UnknownName(KeyError):
+    """A name of an agent or a hypothesis that is not there.
+
+    >>> str(UnknownName("there is no agent here"))  # a KeyError would add quotes
+    'there is no agent here'
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class NotFitted(ValueError, AttributeError):
+    """Something was asked of an estimator that has not learned, or not seen enough."""
+
+
+class HeadwaterWarning(UserWarning):
+    """What a reader must know of the data or of a fit."""
+
+
+class NoEvidence(HeadwaterWarning):
+    """The data do not support an answer: what follows is a list of numbers, not a finding."""
+
+
+def tell(texts: Iterable[str], category: type[Warning] = HeadwaterWarning) -> None:
+    """Warns of each text once, naming the line outside this package that led here."""
+    level = 1
+    while sys._getframe(level).f_globals.get("__package__") == __package__ and sys._getframe(level).f_back is not None:
+        level += 1
+    for text in dict.fromkeys(texts):
+        warnings.warn(text, category, stacklevel=level + 1)

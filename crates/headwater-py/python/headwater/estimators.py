@@ -1,0 +1,437 @@
+"""Learners in scikit-learn's manner. In: beliefs, whole or frame by frame. Out: attributes with a trailing underscore.
+
+Parameters are stored as given and looked at by `fit`; nothing here needs scikit-learn, and everything works with its
+``clone``. `Whitened` and `GSL` also learn from streams, in river's manner: `learn_one`, `learn_many`, `changes_`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _headwater
+from .beliefs import BeliefsLike, Cells, FrameLike, Silent, aligned, as_beliefs, cells, stacked
+from .errors import NotFitted, tell
+from .frames import is_frame
+from .graphs import GraphLike, agent_name, as_graph
+from .model import Model, ModelLike, compiled
+from .progress import ProgressLike, reporting
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .posts import Common
+
+Constraint: TypeAlias = Literal["simplex", "free"]
+_Stream: TypeAlias = _headwater.Tracker | _headwater.GslStream
+
+
+class _Learner:
+    """What all estimators share: parameters by name, and the learned attributes, which come from the model."""
+
+    log_ratios: bool
+    progress: ProgressLike
+    _model: Model | None = None
+    _stream: _Stream | None = None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets parameters by name; what was learned stays until the next `fit`."""
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; there are {', '.join(known)}")
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    @property
+    def model_(self) -> Model:
+        """All that was learned."""
+        if self._model is None and self._stream is None:
+            raise NotFitted(f"this {type(self).__name__} has not learned yet: call fit first")
+        if self._model is None and self._stream is not None:
+            try:
+                self._model = Model(self._stream.model())
+            except (ValueError, RuntimeError) as error:
+                raise NotFitted(str(error)) from error
+        return cast(Model, self._model)
+
+    @property
+    def combination_(self) -> Any:
+        """The weights N×N, rows = speakers, columns = listeners; see `Model.combination`."""
+        return self.model_.combination
+
+    @property
+    def evidence_(self) -> NDArray[np.float64]:
+        """L̄, N×H."""
+        return self.model_.evidence
+
+    @property
+    def adaptation_(self) -> float:
+        """δ, as given or as estimated."""
+        return self.model_.adaptation
+
+    @property
+    def centrality_(self) -> NDArray[np.float64]:
+        """How much the network listens to each agent; sums to one."""
+        return self.model_.centrality
+
+    @property
+    def informativeness_(self) -> NDArray[np.float64]:
+        """How much each agent knows."""
+        return self.model_.informativeness
+
+    @property
+    def influence_(self) -> NDArray[np.float64]:
+        """Centrality × informativeness."""
+        return self.model_.influence
+
+    @property
+    def diagnostics_(self) -> dict[str, Any]:
+        """How sure the fit is."""
+        return self.model_.diagnostics
+
+    @property
+    def agents_(self) -> list[str]:
+        """Names of the agents, in the order of all arrays."""
+        return self.model_.agents if self._stream is None else self._stream.agents
+
+    @property
+    def hypotheses_(self) -> list[str]:
+        """Names of the hypotheses; the first is the reference."""
+        return self.model_.hypotheses
+
+    @property
+    def truth_(self) -> str | None:
+        """The hypothesis the network settles on."""
+        return self.model_.truth
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of agents."""
+        return len(self.agents_)
+
+    def _learned(self, model: _headwater.Model, beliefs: _headwater.Beliefs) -> Self:
+        self._model, self._stream = Model(model), None
+        tell([*beliefs.warnings, *self._model.diagnostics.get("warnings", [])])
+        return self
+
+    def __repr__(self) -> str:
+        changed = ", ".join(
+            f"{field.name}={_short(getattr(self, field.name))}"
+            for field in fields(cast(Any, self))
+            if _short(getattr(self, field.name)) != _short(field.default)
+        )
+        return f"{type(self).__name__}({changed})"
+
+    def _repr_html_(self) -> str | None:
+        return self.model_._repr_html_() if self.__sklearn_is_fitted__() else None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        utils = importlib.import_module("sklearn.utils")
+        # T×N log-ratios of two hypotheses are the only beliefs that scikit-learn would call a table.
+        shapes = utils.InputTags(two_d_array=self.log_ratios, three_d_array=True, allow_nan=True)
+        return utils.Tags(estimator_type=None, target_tags=utils.TargetTags(required=False), input_tags=shapes)
+
+
+class _Streaming(_Learner):
+    """What learners on a stream share: frames in, a model whenever it is asked for."""
+
+    _changes: Sequence[dict[str, Any]] = ()
+
+    @property
+    def changes_(self) -> list[dict[str, Any]]:
+        """What changed on the way: time, kind, listeners, since."""
+        return list(self._changes) if self._stream is not None else list(self.model_.changes)
+
+    def learn_one(self, frame: FrameLike) -> Self:
+        """Takes what all agents say at one step: N×|Θ| probabilities (with `log_ratios` N×H or N), or a dict of them by
+        agent, in which a single number is the probability of the reference. Whoever is absent, None or NaN is silent.
+
+        The first frame, or the first frames of `learn_many`, say which agents there are.
+        """
+        return self._take(*stacked([frame], self._known(), self.log_ratios))
+
+    def learn_many(self, frames: BeliefsLike | Iterable[FrameLike]) -> Self:
+        """Takes several frames: an array T×N×|Θ|, a list of what `learn_one` takes, a long data frame, or a file."""
+        if isinstance(frames, str) or hasattr(frames, "__fspath__") or is_frame(frames):
+            beliefs = as_beliefs(cast(BeliefsLike, frames), self.log_ratios)
+            known = self._known()
+            names = beliefs.agents if known is None else known
+            return self._take(aligned(beliefs, names), None, names, beliefs.hypotheses)
+        if isinstance(frames, np.ndarray):
+            array, silent = cells(frames)
+            return self._take(array, silent, None)
+        given = list(cast("Iterable[FrameLike]", frames))
+        return self._take(*stacked(given, self._known(), self.log_ratios)) if given else self
+
+    def _known(self) -> list[str] | None:
+        """The agents of a stream under way."""
+        if self._stream is None and self._model is not None:
+            raise RuntimeError(
+                f"this {type(self).__name__} learned from a whole series and keeps no stream; learn from the first "
+                "frame on with an estimator that was not fitted (sklearn.base.clone makes one)"
+            )
+        return None if self._stream is None else self._stream.agents
+
+    def _take(
+        self, array: Cells, silent: Silent, names: Sequence[str] | None, hypotheses: Sequence[str] | None = None
+    ) -> Self:
+        # Named hypotheses come from a table, and that in the library's own shape.
+        log_ratios = self.log_ratios or hypotheses is not None
+        known = self._known()
+        if array.ndim != 3 and not (log_ratios and array.ndim == 2):
+            raise ValueError(f"frames have shape {array.shape}; wanted T×N×{'H or T×N' if log_ratios else '|Θ|'}")
+        if known is None:
+            width = (array.shape[2] if array.ndim == 3 else 1) + log_ratios
+            agents = names or [str(agent) for agent in range(array.shape[1])]
+            stream = self._open(agents, hypotheses or [f"h{index}" for index in range(width)])
+            return self._feed(stream, array, log_ratios, silent)
+        return self._feed(cast(_Stream, self._stream), array, log_ratios, silent)
+
+    def _feed(self, stream: _Stream, array: Cells, log_ratios: bool, silent: Silent) -> Self:
+        """Only frames that could be used make a stream ours."""
+        with reporting(self.progress) as report:
+            noticed = stream.push(array, log_ratios, silent, report)
+        before = self._changes if stream is self._stream else ()
+        self._model, self._stream, self._changes = None, stream, (*before, *json.loads(noticed or "[]"))
+        return self
+
+    def _open(self, agents: Sequence[str], hypotheses: Sequence[str]) -> _Stream:
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        if self._stream is not None:
+            state["_stream"] = (type(self._stream), self._stream.to_bytes())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state.get("_stream"), tuple):
+            kind, data = state["_stream"]
+            state = {**state, "_stream": kind.from_bytes(data)}
+        vars(self).update(state)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Whitened(_Streaming):
+    """The regression behind the paper's learner, solved at once: exact from a few dozen steps where it can be.
+
+    For complete beliefs; silence is filled with what was said last, counted and warned of. With `forget` or `recent`
+    the network may change on the way, and `changes_` says when it did.
+
+    >>> from headwater import simulate
+    >>> beliefs, truth = simulate(agents=8, steps=100)
+    >>> learner = Whitened().fit(beliefs)
+    >>> bool(abs(learner.combination_ - truth.combination).max() < 1e-6)
+    True
+    >>> stream = Whitened()
+    >>> for frame in beliefs:
+    ...     stream = stream.learn_one(frame)
+    >>> stream.changes_
+    []
+    """
+
+    adaptation: float | None = None
+    constraint: Constraint = "simplex"
+    ridge: float = 0.0
+    rounds: int | None = None
+    symbols: bool = True
+    budget: float | None = None
+    graph: GraphLike | None = None
+    forget: float | None = None
+    recent: int | None = None
+    log_ratios: bool = False
+    progress: ProgressLike = False
+    threads: int | None = None
+
+    def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
+        """Learns from a whole series, and forgets what was learned before."""
+        given = as_beliefs(beliefs, self.log_ratios)
+        with reporting(self.progress) as report:
+            model = _headwater.whitened(
+                given,
+                adaptation=self.adaptation,
+                constraint=self.constraint,
+                ridge=self.ridge,
+                rounds=self.rounds,
+                symbols=self.symbols,
+                budget=self.budget,
+                graph=as_graph(self.graph),
+                forget=self.forget,
+                recent=self.recent,
+                progress=report,
+                threads=self.threads,
+            )
+        return self._learned(model, given)
+
+    def _open(self, agents: Sequence[str], hypotheses: Sequence[str]) -> _headwater.Tracker:
+        return _headwater.Tracker(
+            agents,
+            hypotheses,
+            adaptation=self.adaptation,
+            constraint=self.constraint,
+            ridge=self.ridge,
+            symbols=self.symbols,
+            forget=self.forget,
+            recent=self.recent,
+            graph=as_graph(self.graph),
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StateSpace(_Learner):
+    """For noise and silence: beliefs are hidden behind posts, and found together with the network.
+
+    There is no `learn_one`: every round of the fit goes through the whole series. `choice_` says why `weights` were
+    chosen as they were, where there was a choice.
+
+    >>> from headwater import simulate
+    >>> beliefs, _ = simulate(agents=4, hypotheses=2, steps=60, silence=0.3)
+    >>> StateSpace(rounds=5).fit(beliefs).centrality_.shape
+    (4,)
+    """
+
+    adaptation: float | None = None
+    constraint: Constraint = "simplex"
+    ridge: float = 0.0
+    weights: Literal["auto", "edges", "strengths"] | None = None
+    pull: float | None = None
+    rounds: int | None = None
+    tolerance: float | None = None
+    graph: GraphLike | None = None
+    common: Common = None
+    log_ratios: bool = False
+    progress: ProgressLike = False
+    threads: int | None = None
+
+    def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
+        """Learns from a whole series, and forgets what was learned before."""
+        given = as_beliefs(beliefs, self.log_ratios)
+        with reporting(self.progress) as report:
+            model, choice = _headwater.state_space(
+                given,
+                adaptation=self.adaptation,
+                constraint=self.constraint,
+                ridge=self.ridge,
+                weights=self.weights,
+                pull=self.pull,
+                rounds=self.rounds,
+                tolerance=self.tolerance,
+                graph=as_graph(self.graph),
+                groups=self._groups(given.agents),
+                progress=report,
+                threads=self.threads,
+            )
+        self.choice_ = choice
+        return self._learned(model, given)
+
+    def _groups(self, agents: Sequence[str]) -> list[int] | None:
+        """The group of each agent whose mood may move it, numbered; those without one share one."""
+        if self.common is None:
+            return None
+        if self.common == "network":
+            return [0] * len(agents)
+        if not isinstance(self.common, Mapping):
+            raise ValueError(f'common is {self.common!r}; wanted None, "network", or the group of each agent by name')
+        given = {agent_name(agent): str(group) for agent, group in self.common.items()}
+        unnamed = sum(agent not in given for agent in agents)
+        if unnamed == len(agents):
+            raise ValueError("common names none of the agents; names must be the same, capitals included")
+        if unnamed:
+            tell([f"common names no group of {unnamed} agent{'s' * (unnamed > 1)}: one of their own"])
+        numbers: dict[str | None, int] = {}
+        return [numbers.setdefault(given.get(agent), len(numbers)) for agent in agents]
+
+
+@dataclass(eq=False, repr=False)
+class GSL(_Streaming):
+    """The paper's learner, a stochastic gradient. δ must be given: `adaptation`.
+
+    `tune` chooses `window`, `learning_rate` and `sparsity` by the forecast error on the last fifth of the steps; what
+    is in use is in `settings_`. `evidence` takes L̄ as known from a model, `initial` starts from a model's weights.
+
+    >>> from headwater import simulate
+    >>> beliefs, truth = simulate(agents=8, steps=2000)
+    >>> learner = GSL(0.05, window=20).fit(beliefs)
+    >>> learner.settings_["window"], learner.combination_.shape
+    (20, (8, 8))
+    """
+
+    adaptation: float | None = None
+    _: KW_ONLY
+    window: int = 50
+    learning_rate: float = 0.1
+    batch: int = 1
+    sparsity: float = 0.0
+    passes: int = 1
+    constraint: Constraint = "free"
+    tune: bool = False
+    graph: GraphLike | None = None
+    evidence: ModelLike | None = None
+    initial: ModelLike | None = None
+    log_ratios: bool = False
+    progress: ProgressLike = False
+    threads: int | None = None
+
+    def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
+        """Learns from a whole series, and forgets what was learned before."""
+        adaptation = self._number()
+        given = as_beliefs(beliefs, self.log_ratios)
+        with reporting(self.progress) as report:
+            model, settings = _headwater.gsl(
+                given,
+                adaptation,
+                window=None if self.tune else self.window,
+                learning_rate=None if self.tune else self.learning_rate,
+                batch=self.batch,
+                sparsity=None if self.tune else self.sparsity,
+                passes=self.passes,
+                constraint=self.constraint,
+                tune=self.tune,
+                graph=as_graph(self.graph),
+                evidence=compiled(self.evidence),
+                initial=compiled(self.initial),
+                progress=report,
+                threads=self.threads,
+            )
+        self.settings_: dict[str, Any] = json.loads(settings)
+        return self._learned(model, given)
+
+    def _open(self, agents: Sequence[str], hypotheses: Sequence[str]) -> _headwater.GslStream:
+        usual = {"passes": 1, "tune": False, "evidence": None, "initial": None}
+        for name, value in usual.items():
+            if getattr(self, name) != value:
+                raise ValueError(f"a stream goes by once and begins with nothing known: {name} is for fit")
+        settings = {name: getattr(self, name) for name in ("window", "learning_rate", "batch", "sparsity")}
+        stream = _headwater.GslStream(
+            agents, hypotheses, self._number(), constraint=self.constraint, graph=as_graph(self.graph), **settings
+        )
+        self.settings_ = settings
+        return stream
+
+    def _number(self) -> float:
+        if self.adaptation is None:
+            raise ValueError(
+                "GSL cannot estimate δ: it needs a number for adaptation; the paper's simulations use 0.05, "
+                "its posts 0.0001"
+            )
+        return self.adaptation
+
+
+def _short(value: object) -> str:
+    """A parameter as it is shown: data frames and models by their kind only."""
+    return repr(value) if value is None or isinstance(value, bool | int | float | str) else f"<{type(value).__name__}>"

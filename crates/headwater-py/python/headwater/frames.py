@@ -1,0 +1,89 @@
+"""Data frames. In: pandas, polars, pyarrow, or whatever else speaks the Arrow PyCapsule interface. Out: the same kind,
+or the first of the three that is installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from ._headwater import Column
+
+# Which kind is known at run time only.
+Frame: TypeAlias = Any
+
+KINDS = ("pandas", "polars", "pyarrow")
+
+
+class ArrowStream(Protocol):
+    """Whatever hands its columns over as an Arrow stream."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+def kind_of(value: object) -> str | None:
+    """The library that a data frame or a column comes from, where it is one of ours.
+
+    >>> kind_of([1, 2]) is None
+    True
+    """
+    roots = (base.__module__.partition(".")[0] for base in type(value).__mro__)
+    return next((root for root in roots if root in KINDS), None)
+
+
+def is_frame(value: object) -> bool:
+    """Whether something is a data frame, even one that cannot be handed over."""
+    return hasattr(value, "__arrow_c_stream__") or kind_of(value) is not None
+
+
+def stream_of(frame: object) -> ArrowStream:
+    """What the compiled part reads a data frame from."""
+    kind = kind_of(frame)
+    if kind == "pandas":
+        if importlib.util.find_spec("pyarrow") is None:
+            raise ImportError(
+                "a pandas data frame is handed over by pyarrow, which is not installed: pip install pyarrow"
+            )
+        frame = _without_index(frame)
+    if not hasattr(frame, "__arrow_c_stream__"):
+        cure = {"pandas": "pandas 2.2 or later can: pip install -U pandas", "polars": "collect() it first"}
+        raise TypeError(
+            f"a {type(frame).__module__}.{type(frame).__name__} cannot hand over its columns as an Arrow stream; "
+            f"{cure.get(kind or '', 'give a data frame')}"
+        )
+    return cast(ArrowStream, frame)
+
+
+def _without_index(frame: Any) -> Any:
+    """An index with names is columns; one without would become a column nobody asked for."""
+    named = any(name is not None for name in frame.index.names)
+    return frame.reset_index(drop=not named)
+
+
+def make_frame(columns: Mapping[str, Column], kind: str | None = None, notes: Mapping[str, Any] | None = None) -> Frame:
+    """A data frame of these columns. `notes` go along where the kind has a place for them (pandas' attrs)."""
+    kind = kind or next((name for name in KINDS if importlib.util.find_spec(name) is not None), None)
+    if kind is None:
+        raise ImportError("the result is a data frame: pip install pandas, polars or pyarrow")
+    library = importlib.import_module(kind)
+    if kind == "pyarrow":
+        return library.table(dict(columns))
+    frame = library.DataFrame(dict(columns))
+    if kind == "pandas":
+        frame.attrs.update(notes or {})
+    return frame
+
+
+def names_of(frame: Any) -> list[str]:
+    """The names of a data frame's columns."""
+    return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+
+
+def values_of(column: Any) -> list[Any]:
+    """The cells of a column, or of any other sequence, as Python's own."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return cast("list[Any]", getattr(column, method)())
+    return list(column)

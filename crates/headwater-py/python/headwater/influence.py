@@ -1,0 +1,303 @@
+"""Who drives what the group believes. In: a model, and as far as they are at hand its beliefs and a graph. Out: a
+ranking and how sure it is, why an agent is where it is, how far a model is from the truth, and the page that shows all
+of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, overload
+
+from . import _headwater, display
+from .beliefs import BeliefsLike, as_beliefs
+from .display import Verdict
+from .errors import NoEvidence, tell
+from .frames import Frame, kind_of, make_frame
+from .graphs import GraphLike, agent_name, as_graph
+from .model import ModelLike, as_model, compiled
+from .progress import ProgressLike, reporting
+
+# Resamples and rotations where no number is given.
+_USUAL = 200
+# How many agents the top is, unless said otherwise.
+_TOP = 3
+
+Draws: TypeAlias = "int | bool | None"
+
+
+class Ranking:
+    """A ranking, and what has to be said with it."""
+
+    def __init__(self, ranked: _headwater.Ranking, kind: str | None = None, top: int | None = None) -> None:
+        self._compiled = ranked
+        self._kind = kind
+        self._top = top
+
+    @cached_property
+    def _columns(self) -> dict[str, _headwater.Column]:
+        return {name: column[: self._top] for name, column in self._compiled.columns().items()}
+
+    @cached_property
+    def json(self) -> dict[str, Any]:
+        """All of it, as ``headwater rank --format json`` prints it."""
+        return cast("dict[str, Any]", json.loads(self._compiled.json()))
+
+    @cached_property
+    def frame(self) -> Frame:
+        """A row per agent, the most influential first."""
+        said = {name: self.json[name] for name in ("truth", "agreement", "reference", "divergence")}
+        verdict = {"verdict": self.text, "supported": self.supported}
+        return make_frame(self._columns, self._kind, {**verdict, **said, "notes": self.notes})
+
+    @cached_property
+    def edges(self) -> Frame | None:
+        """Who hears whom beyond chance, the surest first; None where `null` was not asked for."""
+        return edges_frame(self.json.get("edges"), self._kind)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the data support an answer. Read it first."""
+        return Verdict(*self._compiled.verdict)
+
+    @property
+    def supported(self) -> bool:
+        """Whether they do."""
+        return self.verdict.supported
+
+    @property
+    def text(self) -> str:
+        """The verdict as a sentence."""
+        return self.verdict.text
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know beside the numbers."""
+        return self._compiled.notes
+
+    def __repr__(self) -> str:
+        first = ", ".join(list(self._columns["agent"][:_TOP]))
+        return f"<headwater.Ranking {'supported' if self.supported else 'not supported'}: {first}, …>"
+
+    def _repr_html_(self) -> str:
+        return display.page(self.verdict, display.agents_table(self._columns), *map(display.note, self.notes))
+
+
+def edges_frame(edges: list[dict[str, Any]] | None, kind: str | None) -> Frame | None:
+    """Rows of edges as a data frame."""
+    if edges is None:
+        return None
+    names = ("source", "target", "weight", "p_value", "significant")
+    return make_frame({name: [edge[name] for edge in edges] for name in names}, kind)
+
+
+def ranking(
+    model: ModelLike,
+    beliefs: BeliefsLike | None = None,
+    *,
+    graph: GraphLike | None = None,
+    bootstrap: Draws = None,
+    null: Draws = None,
+    top: int | None = None,
+    seed: int = 21,
+    log_ratios: bool | None = None,
+    progress: ProgressLike = False,
+    threads: int | None = None,
+) -> Ranking:
+    """`rank`, with the verdict, the edges and the notes beside the data frame.
+
+    >>> from headwater import simulate
+    >>> found = ranking(simulate(agents=6, steps=10)[1])
+    >>> found.supported, found.text
+    (True, 'This model was given, not learned: there is nothing to test.')
+    """
+    said = beliefs_of(model, beliefs, log_ratios)
+    if said is None and (bootstrap or null):
+        raise ValueError("bootstrap and null fit again: give the beliefs that the model was learned from")
+    with reporting(progress) as report:
+        ranked = as_model(model)._compiled.rank(
+            beliefs=said,
+            graph=as_graph(graph),
+            bootstrap=_draws(bootstrap),
+            null=_draws(null),
+            top=_TOP if top is None else top,
+            seed=seed,
+            progress=report,
+            threads=threads,
+        )
+    found = Ranking(ranked, kind_of(beliefs), top)
+    if not found.supported:
+        tell([found.text], NoEvidence)
+    return found
+
+
+def rank(
+    model: ModelLike,
+    beliefs: BeliefsLike | None = None,
+    *,
+    graph: GraphLike | None = None,
+    bootstrap: Draws = None,
+    null: Draws = None,
+    top: int | None = None,
+    seed: int = 21,
+    log_ratios: bool | None = None,
+    progress: ProgressLike = False,
+    threads: int | None = None,
+) -> Frame:
+    """Who drives what the group believes: a row per agent, the most influential first.
+
+    `beliefs`, what the model was learned from, add posts per step and silence; with them `bootstrap` adds 90 %
+    intervals and `null` p-values (True: 200 draws each). `graph` adds followers and PageRank. Only the first `top` are
+    returned, and they are what `top_k_probability` speaks of (3 where it is not given). Warns `NoEvidence` where the
+    data do not support an answer; pandas' ``attrs`` hold the verdict.
+
+    >>> from headwater import Whitened, simulate
+    >>> beliefs, _ = simulate(agents=6, steps=200)
+    >>> frame = rank(Whitened().fit(beliefs), beliefs, top=3)
+    >>> list(frame["rank"])
+    [1, 2, 3]
+    """
+    found = ranking(
+        model,
+        beliefs,
+        graph=graph,
+        bootstrap=bootstrap,
+        null=null,
+        top=top,
+        seed=seed,
+        log_ratios=log_ratios,
+        progress=progress,
+        threads=threads,
+    )
+    return found.frame
+
+
+def _draws(draws: Draws) -> int | None:
+    return _USUAL if draws is True else draws or None
+
+
+def beliefs_of(model: ModelLike, beliefs: BeliefsLike | None, log_ratios: bool | None) -> _headwater.Beliefs | None:
+    """Beliefs that belong to a model: an estimator knows whether it took log-ratios."""
+    if beliefs is None:
+        return None
+    return as_beliefs(beliefs, bool(getattr(model, "log_ratios", False)) if log_ratios is None else log_ratios)
+
+
+def explain(
+    model: ModelLike, agent: str | int, what_if: Literal["remove", "neutral"] | None = None, top: int = 10
+) -> dict[str, Any]:
+    """Why an agent is where it is: who shaped it (`sources`, with the strongest paths), whom it `shapes`, its recovered
+    `likelihoods`, and with `what_if` what would change without it or if it never took a side.
+
+    >>> from headwater import simulate
+    >>> told = explain(simulate(agents=6, steps=10)[1], "0")
+    >>> told["agent"], round(sum(source["attribution"] for source in told["sources"]), 12)
+    ('0', 1.0)
+    """
+    return cast("dict[str, Any]", json.loads(as_model(model)._compiled.explain(agent_name(agent), what_if, top)))
+
+
+def what_if(model: ModelLike, agent: str | int, kind: Literal["remove", "neutral"] = "remove") -> dict[str, Any]:
+    """A thought experiment: what the others would believe if an agent were gone ("remove") or never took a side
+    ("neutral").
+
+    >>> from headwater import simulate
+    >>> sorted(what_if(simulate(agents=6, steps=10)[1], 0))[:3]
+    ['agents', 'belief_after', 'belief_before']
+    """
+    return cast("dict[str, Any]", explain(model, agent, kind)["what_if"])
+
+
+def compare(model: ModelLike, truth: ModelLike, top: int = _TOP) -> dict[str, Any]:
+    """How far a model is from the truth, agents matched by name: errors of weights, evidence, shares and δ, and the
+    share of the true `top` that was found.
+
+    >>> from headwater import Whitened, simulate
+    >>> beliefs, truth = simulate(steps=100)
+    >>> compare(Whitened().fit(beliefs), truth)["top_k_hit"]
+    1.0
+    """
+    return cast("dict[str, Any]", json.loads(as_model(model)._compiled.compare(as_model(truth)._compiled, top)))
+
+
+class Page:
+    """The report page; a notebook shows it, `save` writes it."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the file, whole or not at all, and returns its path."""
+        path = Path(path)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            draft.write_text(self.html, encoding="utf-8")
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+        return path
+
+    def __repr__(self) -> str:
+        return f"<headwater.Page of {len(self.html)} characters>"
+
+    def _repr_html_(self) -> str:
+        return display.inset(self.html)
+
+
+@overload
+def report(
+    model: ModelLike,
+    path: None = None,
+    *,
+    ranking: Ranking | str | os.PathLike[str] | None = None,
+    beliefs: BeliefsLike | None = None,
+    graph: GraphLike | None = None,
+    truth: ModelLike | None = None,
+    title: str = "",
+    log_ratios: bool | None = None,
+) -> Page: ...
+@overload
+def report(
+    model: ModelLike,
+    path: str | os.PathLike[str],
+    *,
+    ranking: Ranking | str | os.PathLike[str] | None = None,
+    beliefs: BeliefsLike | None = None,
+    graph: GraphLike | None = None,
+    truth: ModelLike | None = None,
+    title: str = "",
+    log_ratios: bool | None = None,
+) -> Path: ...
+def report(
+    model: ModelLike,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    ranking: Ranking | str | os.PathLike[str] | None = None,
+    beliefs: BeliefsLike | None = None,
+    graph: GraphLike | None = None,
+    truth: ModelLike | None = None,
+    title: str = "",
+    log_ratios: bool | None = None,
+) -> Page | Path:
+    """One page that shows a model: verdict, ranking, network, a card per agent, opinions over time.
+
+    With a `path` the page is written there, and the path returned; without one a notebook shows it. It shows the given
+    `ranking` (a `Ranking`, or the ranking.json of ``discover``) and never resamples.
+
+    >>> from headwater import simulate
+    >>> report(simulate(agents=4, steps=10)[1]).html.startswith("<!doctype html>")
+    True
+    """
+    if isinstance(ranking, str | os.PathLike):
+        ranking = Ranking(_headwater.Ranking.from_json(Path(ranking).read_text(encoding="utf-8")))
+    page = Page(
+        as_model(model)._compiled.page(
+            ranking=None if ranking is None else ranking._compiled,
+            beliefs=beliefs_of(model, beliefs, log_ratios),
+            graph=as_graph(graph),
+            truth=compiled(truth),
+            title=title,
+        )
+    )
+    return page if path is None else page.save(path)

@@ -1,0 +1,270 @@
+"""What was learned. In: a fit, or a file. Out: numbers by name, a notebook's view, networkx, and the files other
+programs read."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _headwater, display
+from .display import Verdict
+
+if TYPE_CHECKING:
+    from .frames import Frame
+    from .influence import Ranking
+
+_Array = TypeVar("_Array", bound="NDArray[np.float64] | None")
+
+# Up to this many agents the weights are a plain array.
+_DENSE_AGENTS = 5000
+# Up to this many the network is drawn.
+_DRAWN_AGENTS = 300
+
+
+class Model:
+    """Who listens to whom, how well informed each one is, and how that was learned.
+
+    Arrays are computed when first asked for, kept, and read-only. Models are made by estimators, `simulate` and
+    `read_model`.
+
+    >>> from headwater import simulate
+    >>> _, truth = simulate(agents=4, steps=10)
+    >>> truth
+    <headwater.Model of 4 agents and 5 hypotheses, given, δ = 0.05>
+    >>> truth.combination.sum(axis=0).round(12)  # what each listener gives sums to one
+    array([1., 1., 1., 1.])
+    """
+
+    def __init__(self, compiled: _headwater.Model) -> None:
+        self._compiled = compiled
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """A model or truth in a .json or .npz file."""
+        return cls(_headwater.Model.load(os.fspath(path)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a .json file, or .npz, which is compact and fast; it appears whole or not at all."""
+        self._compiled.save(os.fspath(path))
+
+    @property
+    def agents(self) -> list[str]:
+        """Names, in the order of all arrays."""
+        return self._compiled.agents
+
+    @property
+    def hypotheses(self) -> list[str]:
+        """Names; the first is the reference."""
+        return self._compiled.hypotheses
+
+    @property
+    def reference(self) -> str:
+        """θ_0, against which log-ratios are taken."""
+        return self._compiled.reference
+
+    @property
+    def truth(self) -> str | None:
+        """The hypothesis the network settles on."""
+        return self._compiled.truth
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of the agents that agree with it."""
+        return self._compiled.agreement
+
+    @property
+    def adaptation(self) -> float:
+        """δ, the weight of private evidence in a belief."""
+        return self._compiled.adaptation
+
+    @property
+    def method(self) -> str:
+        """How it was learned: "whitened", "state-space", "gsl", "as-released" or "given"."""
+        return self._compiled.method
+
+    @property
+    def steps(self) -> int | None:
+        """Steps it was learned from."""
+        return self._compiled.steps
+
+    @property
+    def sparse(self) -> bool:
+        """Whether only the edges of a graph are held."""
+        return self._compiled.sparse
+
+    @cached_property
+    def combination(self) -> Any:
+        """The weights N×N, rows = speakers, columns = listeners.
+
+        An array; beyond 5000 agents on a graph a ``scipy.sparse.csc_array``.
+        """
+        agents = len(self.agents)
+        if not self.sparse or agents <= _DENSE_AGENTS:
+            return _fixed(self._compiled.dense())
+        try:
+            csc_array = importlib.import_module("scipy.sparse").csc_array
+        except ImportError as error:
+            raise ImportError(
+                f"the weights of {agents} agents are a sparse array of scipy, which is not installed: pip install scipy"
+            ) from error
+        return csc_array(self._compiled.csc(), shape=(agents, agents))
+
+    @cached_property
+    def evidence(self) -> NDArray[np.float64]:
+        """L̄, N×H: the mean log-likelihood ratio of each agent's private observations."""
+        return _fixed(self._compiled.evidence)
+
+    @cached_property
+    def innovation(self) -> NDArray[np.float64] | None:
+        """N×H×H: how much those ratios vary, where that was learned."""
+        return _fixed(self._compiled.innovation)
+
+    @cached_property
+    def centrality(self) -> NDArray[np.float64]:
+        """How much the network listens to each agent, directly and through others; sums to one."""
+        return _fixed(self._compiled.centrality)
+
+    @cached_property
+    def informativeness(self) -> NDArray[np.float64]:
+        """How much each agent's own evidence speaks for the truth, summed over the alternatives."""
+        return _fixed(self._compiled.informativeness)
+
+    @cached_property
+    def influence(self) -> NDArray[np.float64]:
+        """Centrality × informativeness."""
+        return _fixed(self._compiled.influence)
+
+    @cached_property
+    def share(self) -> NDArray[np.float64] | None:
+        """Each agent's part of all influence; sums to one. None where influences cancel."""
+        return _fixed(self._compiled.share)
+
+    @cached_property
+    def likelihoods(self) -> list[dict[str, Any]] | None:
+        """Each agent's private observations, where they could be recovered."""
+        return cast("list[dict[str, Any]] | None", json.loads(self._compiled.likelihoods()))
+
+    @cached_property
+    def diagnostics(self) -> dict[str, Any]:
+        """How sure the fit is: status of each listener's weights, forecast skill, warnings."""
+        return cast("dict[str, Any]", json.loads(self._compiled.diagnostics()))
+
+    @cached_property
+    def changes(self) -> list[dict[str, Any]]:
+        """What changed on the way, where that was followed."""
+        return cast("list[dict[str, Any]]", json.loads(self._compiled.changes()))
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the data support an answer, by the forecast skill."""
+        return Verdict(*self._compiled.verdict())
+
+    def rank(self, *arguments: Any, **options: Any) -> Frame:
+        """Who drives what the group believes: `headwater.rank` of this model."""
+        from .influence import rank
+
+        return rank(self, *arguments, **options)
+
+    def explain(self, agent: str | int, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Why an agent is where it is: `headwater.explain` of this model."""
+        from .influence import explain
+
+        return explain(self, agent, *arguments, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return self._compiled == other._compiled if isinstance(other, Model) else NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._compiled.to_bytes(),)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.agents)} agents and {len(self.hypotheses)} hypotheses"
+        return f"<headwater.Model of {counts}, {self.method}, δ = {self.adaptation:.4g}>"
+
+    def _repr_html_(self) -> str:
+        drawn = len(self.agents) <= _DRAWN_AGENTS
+        return display.page(
+            self.verdict,
+            display.agents_table(self._compiled.rank().columns()),
+            display.picture(self._compiled.figure("network"), "who listens to whom") if drawn else "",
+            display.note(repr(self).strip("<>")),
+        )
+
+
+class Fitted(Protocol):
+    """An estimator that has learned."""
+
+    @property
+    def model_(self) -> Model: ...
+
+
+ModelLike: TypeAlias = "Model | Fitted | str | os.PathLike[str]"
+
+
+def as_model(model: ModelLike) -> Model:
+    """A model, an estimator that has one, or a file."""
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, str | os.PathLike):
+        return Model.load(model)
+    if hasattr(type(model), "model_"):
+        return model.model_
+    raise TypeError(f"met a {type(model).__name__}; wanted a Model, a fitted estimator, or the path of a model")
+
+
+def compiled(model: ModelLike | None) -> _headwater.Model | None:
+    """What the compiled part takes."""
+    return None if model is None else as_model(model)._compiled
+
+
+def read_model(path: str | os.PathLike[str]) -> Model:
+    """Reads a model or truth, .json or .npz."""
+    return Model.load(path)
+
+
+def export(model: ModelLike, path: str | os.PathLike[str], *, ranking: Ranking | None = None) -> None:
+    """Writes the network for other programs: .gexf, .graphml, .csv, .parquet or .json. A `ranking` adds its columns."""
+    as_model(model)._compiled.export(os.fspath(path), None if ranking is None else ranking._compiled)
+
+
+def to_networkx(model: ModelLike) -> Any:
+    """The network as a ``networkx.DiGraph``: edges from speaker to listener with their `weight`, self-weights included;
+    agents with `centrality`, `informativeness`, `influence` and `share`.
+
+    >>> from headwater import simulate
+    >>> graph = to_networkx(simulate(agents=5, steps=10)[1])
+    >>> round(sum(weight for _, _, weight in graph.in_edges("0", data="weight")), 12)
+    1.0
+    """
+    try:
+        graph = importlib.import_module("networkx").DiGraph()
+    except ImportError as error:
+        raise ImportError("to_networkx needs networkx, which is not installed: pip install networkx") from error
+    model = as_model(model)
+    columns: dict[str, Any] = {
+        name: getattr(model, name) for name in ("centrality", "informativeness", "influence", "share")
+    }
+    present = {name: values.tolist() for name, values in columns.items() if values is not None}
+    for place, agent in enumerate(model.agents):
+        graph.add_node(agent, **{name: values[place] for name, values in present.items()})
+    edges = model._compiled.edges()
+    weights = np.asarray(edges["weight"], dtype=np.float64).tolist()
+    graph.add_weighted_edges_from(zip(edges["source"], edges["target"], weights))
+    return graph
+
+
+def _restored(data: bytes) -> Model:
+    return Model(_headwater.Model.from_bytes(data))
+
+
+def _fixed(array: _Array) -> _Array:
+    """A kept array must not change under the hands of whoever asked for it first."""
+    if array is not None:
+        array.flags.writeable = False
+    return array

@@ -1,0 +1,429 @@
+//! Beliefs and graphs: arrays, data frames and files in; what learners take out.
+
+use crate::columns::{Column, table};
+use crate::model::Model;
+use crate::trouble::{Trouble, no_choice};
+use crate::work::{Manner, done};
+use arrow_array::RecordBatchReader;
+use headwater::graph::{Graph as Links, Rule};
+use headwater::panel::{Times, probabilities};
+use headwater::simulate::{Change, Likelihoods, Network, World, WorldParams, run};
+use headwater::{Panel, Roster};
+use headwater_files::{
+    Beliefs as Read, Edges, Grain, Names, beliefs_of_batches, beliefs_of_frames, read_beliefs, read_edges, sides,
+};
+use numpy::ndarray::{ArrayView2, ArrayView3, ArrayViewD, Axis, Ix3, Slice};
+use numpy::{Element, IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pyo3_arrow::PyRecordBatchReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What beliefs that have no file are called in messages.
+pub(crate) const BELIEFS: &str = "beliefs";
+
+/// T steps of N agents, in the library's own shape.
+#[pyclass(frozen, module = "headwater._headwater")]
+pub(crate) struct Beliefs {
+    pub(crate) panel: Arc<Panel>,
+    raised: Option<String>,
+    pub(crate) grain: Grain,
+}
+
+impl From<Read> for Beliefs {
+    fn from(read: Read) -> Self {
+        Beliefs { raised: read.raised(), grain: read.grain, panel: Arc::new(read.panel) }
+    }
+}
+
+/// Numbers in an array, whatever their order in memory.
+pub(crate) enum Numbers<'py> {
+    Double(PyReadonlyArrayDyn<'py, f64>),
+    Single(PyReadonlyArrayDyn<'py, f32>),
+}
+
+impl<'py> Numbers<'py> {
+    pub(crate) fn of(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = array.extract() {
+            return Ok(Numbers::Double(array));
+        }
+        match array.extract() {
+            Ok(array) => Ok(Numbers::Single(array)),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "beliefs: met {}; wanted a numpy array of float64 or float32 numbers",
+                array.get_type().name()?
+            ))),
+        }
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        match self {
+            Numbers::Double(array) => View::Double(array.as_array()),
+            Numbers::Single(array) => View::Single(array.as_array()),
+        }
+    }
+}
+
+/// The same without the interpreter.
+pub(crate) enum View<'a> {
+    Double(ArrayViewD<'a, f64>),
+    Single(ArrayViewD<'a, f32>),
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn shape(&self) -> &[usize] {
+        match self {
+            View::Double(array) => array.shape(),
+            View::Single(array) => array.shape(),
+        }
+    }
+
+    /// As T×N×numbers, or what is wrong.
+    pub(crate) fn frames(self, log_ratios: bool) -> PyResult<Frames<'a>> {
+        sides(self.shape(), log_ratios)
+            .map_err(|problem| PyValueError::new_err(format!("{BELIEFS}: has {problem}")))?;
+        Ok(match self {
+            View::Double(array) => Frames::Double(three(array)?),
+            View::Single(array) => Frames::Single(three(array)?),
+        })
+    }
+}
+
+fn three<T>(array: ArrayViewD<'_, T>) -> PyResult<ArrayView3<'_, T>> {
+    let array = if array.ndim() == 2 { array.insert_axis(Axis(2)) } else { array };
+    array.into_dimensionality::<Ix3>().map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// T×N×numbers.
+pub(crate) enum Frames<'a> {
+    Double(ArrayView3<'a, f64>),
+    Single(ArrayView3<'a, f32>),
+}
+
+impl Frames<'_> {
+    pub(crate) fn sides(&self) -> (usize, usize, usize) {
+        match self {
+            Frames::Double(array) => array.dim(),
+            Frames::Single(array) => array.dim(),
+        }
+    }
+
+    /// Fills frames, agent by agent, from a step on; NaN for who is marked as silent.
+    pub(crate) fn read(&self, first: usize, silent: Option<&ArrayView2<'_, bool>>, out: &mut [f64]) {
+        let (_, agents, values) = self.sides();
+        let steps = Slice::from(first..first + out.len() / (agents * values).max(1));
+        match self {
+            Frames::Double(array) => copy(array.slice_axis(Axis(0), steps), out),
+            Frames::Single(array) => copy(array.slice_axis(Axis(0), steps), out),
+        }
+        let Some(silent) = silent else { return };
+        let marks = silent.slice_axis(Axis(0), steps);
+        for (belief, _) in out.chunks_mut(values).zip(marks.iter()).filter(|(_, silent)| **silent) {
+            belief.fill(f64::NAN);
+        }
+    }
+}
+
+fn copy<T: Element + Copy + Into<f64>>(from: ArrayView3<'_, T>, out: &mut [f64]) {
+    match from.as_slice() {
+        Some(numbers) => out.iter_mut().zip(numbers).for_each(|(out, number)| *out = (*number).into()),
+        None => out.iter_mut().zip(from.iter()).for_each(|(out, number)| *out = (*number).into()),
+    }
+}
+
+/// Marks of silence that fit the frames.
+pub(crate) fn marks<'a>(
+    silent: &'a Option<PyReadonlyArray2<'_, bool>>,
+    (steps, agents, _): (usize, usize, usize),
+) -> PyResult<Option<ArrayView2<'a, bool>>> {
+    let Some(silent) = silent else { return Ok(None) };
+    let marks = silent.as_array();
+    if marks.dim() != (steps, agents) {
+        return Err(PyValueError::new_err(format!(
+            "{BELIEFS}: marks of silence have shape {:?}; wanted ({steps}, {agents})",
+            marks.dim()
+        )));
+    }
+    Ok(Some(marks))
+}
+
+#[pymethods]
+impl Beliefs {
+    #[staticmethod]
+    #[pyo3(signature = (array, log_ratios = false, silent = None, agents = None, hypotheses = None))]
+    fn from_array(
+        py: Python<'_>,
+        array: &Bound<'_, PyAny>,
+        log_ratios: bool,
+        silent: Option<PyReadonlyArray2<'_, bool>>,
+        agents: Option<Vec<String>>,
+        hypotheses: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let array = Numbers::of(array)?;
+        let frames = array.view().frames(log_ratios)?;
+        let sides = frames.sides();
+        let marks = marks(&silent, sides)?;
+        let names = names(agents, hypotheses, sides, log_ratios)?;
+        done(py, &Manner::default(), || {
+            let read = |first: usize, out: &mut [f64]| {
+                frames.read(first, marks.as_ref(), out);
+                Ok(())
+            };
+            Ok(beliefs_of_frames(Path::new(BELIEFS), sides, log_ratios, names, read)?.into())
+        })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (stream, log_ratios = false))]
+    fn from_arrow(py: Python<'_>, stream: PyRecordBatchReader, log_ratios: bool) -> PyResult<Self> {
+        let reader = stream.into_reader()?;
+        done(py, &Manner::default(), move || {
+            let (path, schema) = (Path::new(BELIEFS), reader.schema());
+            let broken = |error: arrow_schema::ArrowError| headwater_files::Error::File {
+                path: path.into(),
+                problem: error.to_string(),
+            };
+            let batches = reader.map(|batch| batch.map_err(broken));
+            Ok(beliefs_of_batches(path, &schema, batches, log_ratios)?.into())
+        })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (path, log_ratios = false))]
+    fn from_file(py: Python<'_>, path: PathBuf, log_ratios: bool) -> PyResult<Self> {
+        done(py, &Manner::default(), || Ok(read_beliefs(&path, log_ratios)?.into()))
+    }
+
+    #[getter]
+    fn agents(&self) -> Vec<String> {
+        self.panel.roster().agents().to_vec()
+    }
+
+    #[getter]
+    fn hypotheses(&self) -> Vec<String> {
+        self.panel.roster().hypotheses().to_vec()
+    }
+
+    #[getter]
+    fn steps(&self) -> usize {
+        self.panel.steps()
+    }
+
+    #[getter]
+    fn complete(&self) -> bool {
+        self.panel.is_complete()
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.raised.clone().into_iter().collect()
+    }
+
+    #[pyo3(signature = (log_ratios = false))]
+    fn columns<'py>(&self, py: Python<'py>, log_ratios: bool) -> PyResult<Bound<'py, PyDict>> {
+        let (panel, roster) = (&self.panel, self.panel.roster());
+        let spoken: Vec<(usize, usize)> = (0..panel.steps())
+            .flat_map(|step| (0..panel.agents()).map(move |agent| (step, agent)))
+            .filter(|&(step, agent)| panel.posts(step, agent) > 0)
+            .collect();
+        let times: Vec<i64> = spoken.iter().map(|&(step, _)| panel.times().raw()[step]).collect();
+        let time = match panel.times() {
+            Times::Steps(_) => Column::Whole(times),
+            Times::Instants(_) => Column::Instants(times),
+        };
+        let names = roster.agents();
+        let mut columns = vec![
+            ("time".to_owned(), time),
+            ("agent".to_owned(), Column::Text(spoken.iter().map(|&(_, agent)| names[agent].clone()).collect())),
+        ];
+        let hypotheses = &roster.hypotheses()[usize::from(log_ratios)..];
+        let mut values = vec![Vec::with_capacity(spoken.len()); hypotheses.len()];
+        let mut belief = Vec::new();
+        for &(step, agent) in &spoken {
+            numbers(panel, step, agent, log_ratios, &mut belief);
+            values.iter_mut().zip(&belief).for_each(|(column, value)| column.push(*value));
+        }
+        columns.extend(hypotheses.iter().cloned().zip(values.into_iter().map(Column::Numbers)));
+        let posts = spoken.iter().map(|&(step, agent)| i64::from(panel.posts(step, agent)));
+        columns.push(("posts".to_owned(), Column::Whole(posts.collect())));
+        table(py, columns)
+    }
+
+    #[pyo3(signature = (log_ratios = false))]
+    fn array<'py>(&self, py: Python<'py>, log_ratios: bool) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let panel = &self.panel;
+        let values = panel.roster().hypotheses().len() - usize::from(log_ratios);
+        let mut cells = Vec::with_capacity(panel.steps() * panel.agents() * values);
+        let mut belief = Vec::new();
+        for step in 0..panel.steps() {
+            for agent in 0..panel.agents() {
+                match panel.posts(step, agent) {
+                    0 => cells.extend(std::iter::repeat_n(f64::NAN, values)),
+                    _ => {
+                        numbers(panel, step, agent, log_ratios, &mut belief);
+                        cells.extend_from_slice(&belief);
+                    }
+                }
+            }
+        }
+        cells.into_pyarray(py).reshape([panel.steps(), panel.agents(), values])
+    }
+}
+
+/// What an agent says at a step.
+fn numbers(panel: &Panel, step: usize, agent: usize, log_ratios: bool, out: &mut Vec<f64>) {
+    let frame = panel.frame(step);
+    let ratios = (0..panel.ratios()).map(|ratio| frame[(agent, ratio)]);
+    if log_ratios {
+        out.clear();
+        out.extend(ratios);
+    } else {
+        probabilities(ratios, out);
+    }
+}
+
+/// Names for an array, where some are given.
+fn names(
+    agents: Option<Vec<String>>,
+    hypotheses: Option<Vec<String>>,
+    (_, count, values): (usize, usize, usize),
+    log_ratios: bool,
+) -> PyResult<Option<Names>> {
+    if agents.is_none() && hypotheses.is_none() {
+        return Ok(None);
+    }
+    let usual = Roster::numbered(count, values + usize::from(log_ratios)).map_err(Trouble::from)?;
+    let agents = agents.unwrap_or_else(|| usual.agents().to_vec());
+    Ok(Some((agents, hypotheses.unwrap_or_else(|| usual.hypotheses().to_vec()))))
+}
+
+/// Who may hear whom, by name.
+#[pyclass(frozen, module = "headwater._headwater")]
+pub(crate) struct Graph {
+    edges: Edges,
+}
+
+#[pymethods]
+impl Graph {
+    #[staticmethod]
+    fn from_file(path: PathBuf) -> PyResult<Self> {
+        Ok(Graph { edges: read_edges(&path).map_err(Trouble::from)? })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (sources, targets, weights = None))]
+    fn from_pairs(sources: Vec<String>, targets: Vec<String>, weights: Option<Vec<f64>>) -> PyResult<Self> {
+        let counts = (sources.len(), targets.len(), weights.as_ref().map_or(sources.len(), Vec::len));
+        if counts.0 != counts.1 || counts.0 != counts.2 {
+            return Err(PyValueError::new_err(format!(
+                "graph: met {} sources, {} targets and {} weights; wanted as many of each",
+                counts.0, counts.1, counts.2
+            )));
+        }
+        let weight = |row: usize| weights.as_ref().map(|weights| weights[row]);
+        let rows = sources.into_iter().zip(targets).enumerate();
+        let rows = rows.map(|(row, (source, target))| (source, target, weight(row)));
+        Ok(Graph { edges: Edges::of(Path::new("graph"), rows).map_err(Trouble::from)? })
+    }
+}
+
+impl Graph {
+    /// As the command line takes a graph: all of its names must be known.
+    pub(crate) fn links(&self, roster: &Roster) -> Result<Links, Trouble> {
+        Ok(self.edges.graph(roster)?)
+    }
+
+    /// The speakers each listener may hear.
+    pub(crate) fn support(&self, roster: &Roster) -> Result<Vec<Vec<usize>>, Trouble> {
+        Ok(self.links(roster)?.speakers().to_vec())
+    }
+
+    /// Those edges that are between known agents, as for a page; none where there is none.
+    pub(crate) fn among(&self, roster: &Roster) -> Result<Option<Links>, Trouble> {
+        let edges = self.edges.clone().among(roster);
+        Ok(if edges.is_empty() { None } else { Some(edges.graph(roster)?) })
+    }
+}
+
+/// A world, as `headwater simulate` makes it.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are the command's options")]
+#[pyo3(signature = (
+    network = "er", agents = 20, edge_probability = 0.2, blocks = 4, weights = "uniform", graph = None,
+    allow_reducible = false, hypotheses = 5, likelihoods = "appendix", influential = None, influential_scale = 0.5,
+    other_scale = 0.05, truth = 0, adaptation = 0.05, steps = 1000, burn_in = 500, silence = 0.0, changes = Vec::new(),
+    seed = 21, progress = None
+))]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    network: &str,
+    agents: usize,
+    edge_probability: f64,
+    blocks: usize,
+    weights: &str,
+    graph: Option<PyRef<'_, Graph>>,
+    allow_reducible: bool,
+    hypotheses: usize,
+    likelihoods: &str,
+    influential: Option<usize>,
+    influential_scale: f64,
+    other_scale: f64,
+    truth: usize,
+    adaptation: f64,
+    steps: usize,
+    burn_in: usize,
+    silence: f64,
+    changes: Vec<String>,
+    seed: u64,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Beliefs, Model)> {
+    let edges = graph.as_ref().map(|graph| &graph.edges);
+    let names = edges.map(Edges::agents);
+    let agents = names.as_ref().map_or(agents, Vec::len);
+    let likelihoods: Likelihoods = likelihoods.parse().map_err(Trouble::Core)?;
+    let changes: Vec<Change> =
+        changes.iter().map(|change| change.parse().map_err(Trouble::Core)).collect::<Result<_, _>>()?;
+    let params = WorldParams {
+        agents,
+        network: match network {
+            "er" => Network::Er,
+            "star" => Network::Star,
+            "preferential" => Network::Preferential,
+            "blocks" => Network::Blocks { groups: blocks },
+            other => return Err(no_choice("network", other, "er, star, preferential or blocks")),
+        },
+        edge_probability,
+        rule: match weights {
+            "uniform" => Rule::Uniform,
+            "metropolis" => Rule::Metropolis,
+            "random" => Rule::Random,
+            other => return Err(no_choice("weights", other, "uniform, metropolis or random")),
+        },
+        hypotheses,
+        likelihoods,
+        influential: influential.unwrap_or(WorldParams::default().influential.min(agents)),
+        influential_scale,
+        other_scale,
+        truth,
+        adaptation,
+        steps,
+        burn_in,
+        silence,
+        allow_reducible,
+        changes,
+        seed,
+    };
+    done(py, &Manner { progress, threads: None }, || {
+        let mut world = match (edges, names) {
+            (Some(edges), Some(names)) => {
+                let roster = Roster::new(names.iter().cloned(), ["h0", "h1"])?;
+                World::on_graph(params, names, &edges.indexed(&roster)?)?
+            }
+            _ => World::new(params)?,
+        };
+        let panel = run(&mut world)?;
+        Ok((Beliefs { panel: Arc::new(panel), raised: None, grain: Grain::Double }, Model::from(world.truth())))
+    })
+}

@@ -1,0 +1,239 @@
+//! Learners: beliefs in, a model out. Parameters have the names and defaults of the command line.
+
+use crate::beliefs::{Beliefs, Graph};
+use crate::model::Model;
+use crate::trouble::{Trouble, no_choice};
+use crate::work::{Manner, done};
+use headwater::compare::Known;
+use headwater::learn::gsl::{Constraint, Gsl, GslParams};
+use headwater::learn::state_space::StateSpace;
+use headwater::learn::tested;
+use headwater::learn::track::{Memory, Tracker, Tracking};
+use headwater::learn::whitened::Whitened;
+use headwater::model::Weights;
+use headwater::{Roster, watch};
+use headwater_files::name_times;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+pub(crate) fn constraint(name: &str) -> PyResult<Constraint> {
+    match name {
+        "simplex" => Ok(Constraint::Simplex),
+        "free" => Ok(Constraint::Free),
+        other => Err(no_choice("constraint", other, "simplex or free")),
+    }
+}
+
+pub(crate) fn support(graph: Option<&Graph>, roster: &Roster) -> Result<Option<Vec<Vec<usize>>>, Trouble> {
+    graph.map(|graph| graph.support(roster)).transpose()
+}
+
+/// How far back a tracker looks, where the network is followed.
+pub(crate) fn memory(forget: Option<f64>, recent: Option<usize>) -> PyResult<Memory> {
+    match (forget, recent) {
+        (Some(_), Some(_)) => Err(PyValueError::new_err("forget and recent are two ways to say the same; give one")),
+        (Some(factor), None) => Ok(Memory::Forget(factor)),
+        (None, Some(steps)) => Ok(Memory::Recent(steps)),
+        (None, None) => Ok(Memory::All),
+    }
+}
+
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
+#[pyo3(signature = (
+    beliefs, adaptation = None, constraint = "simplex", ridge = 0.0, rounds = None, symbols = true, budget = None,
+    graph = None, forget = None, recent = None, progress = None, threads = None
+))]
+pub(crate) fn whitened(
+    py: Python<'_>,
+    beliefs: &Beliefs,
+    adaptation: Option<f64>,
+    constraint: &str,
+    ridge: f64,
+    rounds: Option<usize>,
+    symbols: bool,
+    budget: Option<f64>,
+    graph: Option<PyRef<'_, Graph>>,
+    forget: Option<f64>,
+    recent: Option<usize>,
+    progress: Option<&Bound<'_, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Model> {
+    let usual = Whitened::default();
+    let params = Whitened {
+        adaptation,
+        constraint: self::constraint(constraint)?,
+        ridge,
+        rounds: rounds.unwrap_or(usual.rounds),
+        symbols,
+        budget: budget.unwrap_or(usual.budget),
+        support: support(graph.as_deref(), beliefs.panel.roster())?,
+    };
+    let memory = memory(forget, recent)?;
+    let (panel, grain) = (&beliefs.panel, beliefs.grain);
+    done(py, &Manner { progress, threads }, || {
+        let filled = tested::fill(panel);
+        let mut model = if memory == Memory::All {
+            tested::whitened(&filled, &params)?
+        } else {
+            let params = Tracking { whitened: params, memory, window: None };
+            let mut tracker = Tracker::new(panel.roster().clone(), params)?;
+            let stage = watch::stage("following", panel.steps() as u64);
+            let mut silent = filled.silent.chunks_exact(panel.agents());
+            for frame in filled.panel.cells().chunks_exact(panel.width()) {
+                watch::check()?;
+                tracker.push_partly(frame, silent.next().unwrap_or(&[]))?;
+                stage.advance();
+            }
+            while tracker.rest().is_some() {}
+            let mut model = tested::tracked(&filled, &tracker)?;
+            name_times(&mut model, panel.times());
+            model
+        };
+        // In the order of the command line.
+        let before: Vec<String> = grain.warning().into_iter().chain(filled.warning).collect();
+        model.diagnostics.warnings.splice(0..0, before);
+        Ok(model.into())
+    })
+}
+
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
+#[pyo3(signature = (
+    beliefs, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, pull = None, rounds = None,
+    tolerance = None, graph = None, groups = None, progress = None, threads = None
+))]
+pub(crate) fn state_space(
+    py: Python<'_>,
+    beliefs: &Beliefs,
+    adaptation: Option<f64>,
+    constraint: &str,
+    ridge: f64,
+    weights: Option<&str>,
+    pull: Option<f64>,
+    rounds: Option<usize>,
+    tolerance: Option<f64>,
+    graph: Option<PyRef<'_, Graph>>,
+    groups: Option<Vec<usize>>,
+    progress: Option<&Bound<'_, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<(Model, Option<String>)> {
+    let weights = match weights {
+        None => None,
+        Some("auto" | "strengths") if graph.is_none() => {
+            return Err(PyValueError::new_err(
+                "speaker strengths need a graph of who may hear whom\nhint: give graph (source, target: the target follows the source), or leave weights out",
+            ));
+        }
+        Some("auto") => None,
+        Some("edges") => Some(Weights::Edges),
+        Some("strengths") => Some(Weights::Strengths),
+        Some(other) => return Err(no_choice("weights", other, "auto, edges or strengths")),
+    };
+    let usual = StateSpace::default();
+    let params = StateSpace {
+        adaptation,
+        constraint: self::constraint(constraint)?,
+        ridge,
+        pull: pull.unwrap_or(usual.pull),
+        rounds: rounds.unwrap_or(usual.rounds),
+        tolerance: tolerance.unwrap_or(usual.tolerance),
+        support: support(graph.as_deref(), beliefs.panel.roster())?,
+        common: groups,
+        weights: weights.unwrap_or(usual.weights),
+    };
+    params.check().map_err(Trouble::from)?;
+    let panel = &beliefs.panel;
+    done(py, &Manner { progress, threads }, || {
+        let (model, choice) = tested::state_space(panel, &params, weights)?;
+        Ok((model.into(), choice))
+    })
+}
+
+/// Parameters of the paper's learner; what is not given is the paper's.
+#[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
+pub(crate) fn paper(
+    adaptation: f64,
+    window: Option<usize>,
+    learning_rate: Option<f64>,
+    batch: Option<usize>,
+    sparsity: Option<f64>,
+    passes: Option<usize>,
+    constraint: &str,
+) -> PyResult<GslParams> {
+    let usual = GslParams::default();
+    let params = GslParams {
+        adaptation,
+        window: window.unwrap_or(usual.window),
+        learning_rate: learning_rate.unwrap_or(usual.learning_rate),
+        batch: batch.unwrap_or(usual.batch),
+        sparsity: sparsity.unwrap_or(usual.sparsity),
+        passes: passes.unwrap_or(usual.passes),
+        constraint: self::constraint(constraint)?,
+    };
+    params.check().map_err(Trouble::from)?;
+    Ok(params)
+}
+
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
+#[pyo3(signature = (
+    beliefs, adaptation, window = None, learning_rate = None, batch = None, sparsity = None, passes = None,
+    constraint = "free", tune = false, graph = None, evidence = None, initial = None, progress = None, threads = None
+))]
+pub(crate) fn gsl(
+    py: Python<'_>,
+    beliefs: &Beliefs,
+    adaptation: f64,
+    window: Option<usize>,
+    learning_rate: Option<f64>,
+    batch: Option<usize>,
+    sparsity: Option<f64>,
+    passes: Option<usize>,
+    constraint: &str,
+    tune: bool,
+    graph: Option<PyRef<'_, Graph>>,
+    evidence: Option<PyRef<'_, Model>>,
+    initial: Option<PyRef<'_, Model>>,
+    progress: Option<&Bound<'_, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<(Model, String)> {
+    let params = paper(adaptation, window, learning_rate, batch, sparsity, passes, constraint)?;
+    let panel = &beliefs.panel;
+    let roster = panel.roster();
+    let support = support(graph.as_deref(), roster)?;
+    let known = |model: &Option<PyRef<'_, Model>>| -> Result<Option<Known>, Trouble> {
+        let Some(model) = model else { return Ok(None) };
+        Ok(Some(Known::of(&model.model)?.aligned(roster)?))
+    };
+    let (evidence, initial) = (known(&evidence)?, known(&initial)?);
+    done(py, &Manner { progress, threads }, || {
+        let filled = tested::fill(panel);
+        let mut learner = Gsl::new(roster.clone(), params)?;
+        if let Some(support) = support {
+            learner = learner.within(support)?;
+        }
+        if let Some(combination) = initial.and_then(|known| known.combination) {
+            learner = learner.starting_from(&combination)?;
+        }
+        if let Some(evidence) = evidence.and_then(|known| known.evidence) {
+            learner = learner.knowing(evidence)?;
+        }
+        if tune {
+            let best = tested::tune(&filled.panel, &learner)?.swap_remove(0).0;
+            learner = learner.afresh(best)?;
+        }
+        let GslParams { window, learning_rate, batch, sparsity, passes, .. } = learner.params().clone();
+        let (mut model, bound) = tested::gsl(&filled.panel, learner)?;
+        model.diagnostics.warnings.splice(0..0, filled.warning);
+        let settings = serde_json::json!({
+            "window": window,
+            "learning_rate": learning_rate,
+            "batch": batch,
+            "sparsity": sparsity,
+            "passes": passes,
+            "stability_bound": bound,
+        });
+        Ok((model.into(), settings.to_string()))
+    })
+}

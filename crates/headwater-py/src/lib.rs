@@ -1,0 +1,40 @@
+//! The Python package's compiled part: conversions and calls, nothing numeric of its own.
+//!
+//! In: numpy arrays, anything that streams Arrow, paths. Out: numpy arrays, text, and the library's types behind Python
+//! classes. Errors carry the text of the command line ([`trouble`]); long work gives the interpreter lock away, says how far it is
+//! and ends on Ctrl-C ([`work`]). The Python around it is in `python/headwater`; `_headwater.pyi` is the contract.
+
+mod beliefs;
+mod columns;
+mod learners;
+mod model;
+mod posts;
+mod streams;
+mod trouble;
+mod work;
+
+use pyo3::prelude::*;
+
+/// The compiled part: use `headwater` instead.
+#[pymodule(name = "_headwater")]
+mod module {
+    use super::*;
+
+    #[pymodule_export]
+    use super::beliefs::{Beliefs, Graph, simulate};
+    #[pymodule_export]
+    use super::columns::{read_parquet, write_parquet};
+    #[pymodule_export]
+    use super::learners::{gsl, state_space, whitened};
+    #[pymodule_export]
+    use super::model::{Model, Ranking};
+    #[pymodule_export]
+    use super::posts::{call, run, score};
+    #[pymodule_export]
+    use super::streams::{GslStream, Tracker};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,405 @@
+//! Models and rankings: what a learner found, and what people make of it.
+
+use crate::beliefs::{Beliefs, Graph};
+use crate::columns::{Column, of_rows, table};
+use crate::trouble::{Trouble, no_choice};
+use crate::work::{Manner, done};
+use headwater::compare::{Known, compare};
+use headwater::model::Change;
+use headwater::{Influence, Model as Learned, Roster, influence};
+use headwater_files::{model_of_bytes, model_to_bytes, read_model, write_model};
+use headwater_report::explanation::Thought;
+use headwater_report::page::{Ingredients, Page};
+use headwater_report::ranking::{Trust, judged};
+use headwater_report::{Explanation, Ranking as Ranked, figures};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// What a learner found.
+#[pyclass(frozen, module = "headwater._headwater")]
+pub(crate) struct Model {
+    pub(crate) model: Learned,
+    /// Computed when first asked for.
+    found: OnceLock<Influence>,
+}
+
+impl From<Learned> for Model {
+    fn from(model: Learned) -> Self {
+        Model { model, found: OnceLock::new() }
+    }
+}
+
+impl Model {
+    fn found(&self, py: Python<'_>) -> PyResult<&Influence> {
+        if let Some(found) = self.found.get() {
+            return Ok(found);
+        }
+        let found = done(py, &Manner::default(), || Ok(influence(&self.model)?))?;
+        Ok(self.found.get_or_init(|| found))
+    }
+}
+
+fn text(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// A change as `learn --follow` prints it, with its step.
+pub(crate) fn change_json(change: &Change, roster: &Roster, time: Value) -> Value {
+    json!({
+        "time": time,
+        "step": change.step,
+        "since": change.since,
+        "kind": change.kind.name(),
+        "listeners": roster.names(&change.listeners),
+        "truth": change.truth.map(|truth| roster.hypotheses()[truth].clone()),
+    })
+}
+
+#[pymethods]
+impl Model {
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        done(py, &Manner::default(), || Ok(read_model(&path)?.into()))
+    }
+
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        Ok(model_of_bytes(data).map_err(Trouble::from)?.into())
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| model_to_bytes(&self.model)).map_err(Trouble::from)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| write_model(&path, &self.model)).map_err(Trouble::from)?)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let load = slf.get_type().getattr("from_bytes")?;
+        Ok((load, (slf.get().to_bytes(slf.py())?,)))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Model>().is_ok_and(|other| other.get().model == self.model)
+    }
+
+    #[getter]
+    fn agents(&self) -> Vec<String> {
+        self.model.roster.agents().to_vec()
+    }
+
+    #[getter]
+    fn hypotheses(&self) -> Vec<String> {
+        self.model.roster.hypotheses().to_vec()
+    }
+
+    #[getter]
+    fn reference(&self) -> &str {
+        self.model.roster.reference()
+    }
+
+    #[getter]
+    fn truth(&self) -> Option<&str> {
+        self.model.truth.map(|truth| self.model.roster.hypotheses()[truth.hypothesis].as_str())
+    }
+
+    #[getter]
+    fn agreement(&self) -> Option<f64> {
+        self.model.truth.map(|truth| truth.agreement)
+    }
+
+    #[getter]
+    fn adaptation(&self) -> f64 {
+        self.model.adaptation
+    }
+
+    #[getter]
+    fn method(&self) -> &str {
+        self.model.method.name()
+    }
+
+    #[getter]
+    fn steps(&self) -> Option<usize> {
+        self.model.diagnostics.steps
+    }
+
+    #[getter]
+    fn sparse(&self) -> bool {
+        self.model.combination.is_sparse()
+    }
+
+    fn dense<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let agents = self.model.combination.agents();
+        // Columns are contiguous: the transpose of their rows.
+        let columns = self.model.combination.to_columns().into_pyarray(py).reshape([agents, agents])?;
+        columns.transpose()
+    }
+
+    #[expect(clippy::type_complexity, reason = "data, indices, indptr")]
+    fn csc<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>) {
+        let sparse = self.model.combination.to_sparse();
+        let columns = sparse.sparse().cloned().unwrap_or_default();
+        let whole = |list: Vec<usize>| list.into_iter().map(|index| index as i64).collect::<Vec<_>>().into_pyarray(py);
+        (columns.weights.into_pyarray(py), whole(columns.speakers), whole(columns.starts))
+    }
+
+    #[getter]
+    fn evidence<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let evidence = &self.model.evidence;
+        let rows: Vec<f64> = (0..evidence.agents()).flat_map(|agent| evidence.agent(agent).to_vec()).collect();
+        rows.into_pyarray(py).reshape([evidence.agents(), evidence.ratios()])
+    }
+
+    #[getter]
+    fn innovation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f64>>>> {
+        let Some(innovation) = &self.model.innovation else { return Ok(None) };
+        let (agents, ratios) = (self.model.evidence.agents(), self.model.evidence.ratios());
+        innovation.cells().to_vec().into_pyarray(py).reshape([agents, ratios, ratios]).map(Some)
+    }
+
+    #[getter]
+    fn centrality<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.found(py)?.centrality.values.clone().into_pyarray(py))
+    }
+
+    #[getter]
+    fn informativeness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.found(py)?.informativeness.clone().into_pyarray(py))
+    }
+
+    #[getter]
+    fn influence<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.found(py)?.influence.clone().into_pyarray(py))
+    }
+
+    #[getter]
+    fn share<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        Ok(self.found(py)?.share.clone().map(|share| share.into_pyarray(py)))
+    }
+
+    fn likelihoods(&self) -> PyResult<String> {
+        text(&self.model.likelihoods)
+    }
+
+    fn diagnostics(&self) -> PyResult<String> {
+        text(&self.model.diagnostics)
+    }
+
+    fn changes(&self) -> PyResult<String> {
+        let track = &self.model.track;
+        let time = |step: usize| {
+            let shown = track.time(step);
+            shown.parse::<i64>().map_or(Value::from(shown), Value::from)
+        };
+        let changes = track.changes.iter();
+        text(&changes.map(|change| change_json(change, &self.model.roster, time(change.step))).collect::<Vec<_>>())
+    }
+
+    fn verdict(&self) -> (bool, String) {
+        let verdict = judged(&self.model);
+        (verdict.supported, verdict.text)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are the command's options")]
+    #[pyo3(signature = (
+        beliefs = None, graph = None, bootstrap = None, null = None, top = 3, seed = 21, progress = None, threads = None
+    ))]
+    fn rank(
+        &self,
+        py: Python<'_>,
+        beliefs: Option<PyRef<'_, Beliefs>>,
+        graph: Option<PyRef<'_, Graph>>,
+        bootstrap: Option<u64>,
+        null: Option<u64>,
+        top: usize,
+        seed: u64,
+        progress: Option<&Bound<'_, PyAny>>,
+        threads: Option<usize>,
+    ) -> PyResult<Ranking> {
+        for (name, draws) in [("bootstrap", bootstrap), ("null", null)] {
+            if beliefs.is_none() && draws.is_some() {
+                return Err(PyValueError::new_err(format!("{name} needs the beliefs that the model was learned from")));
+            }
+            if let Some(draws) = draws.filter(|draws| !(20..=100_000).contains(draws)) {
+                return Err(PyValueError::new_err(format!("{name} is {draws}, but must be 20 to 100000")));
+            }
+        }
+        let panel = beliefs.as_ref().map(|beliefs| &beliefs.panel);
+        let graph = graph.map(|graph| graph.links(&self.model.roster)).transpose()?;
+        let model = &self.model;
+        done(py, &Manner { progress, threads }, || {
+            let mut ranking = Ranked::new(model)?;
+            if let Some(panel) = panel {
+                ranking.add_activity(panel)?;
+                ranking.add_trust(&Trust { bootstrap, null, top, seed }, model, panel)?;
+            }
+            if let Some(graph) = &graph {
+                ranking.add_graph(graph, &model.roster)?;
+            }
+            Ok(Ranking { ranking })
+        })
+    }
+
+    #[pyo3(signature = (agent, what_if = None, top = 10))]
+    fn explain(&self, py: Python<'_>, agent: &str, what_if: Option<&str>, top: usize) -> PyResult<String> {
+        let thought = match what_if {
+            None => None,
+            Some("remove") => Some(Thought::Remove),
+            Some("neutral") => Some(Thought::Neutral),
+            Some(other) => return Err(no_choice("what_if", other, "remove or neutral")),
+        };
+        let agent = self.model.roster.agent(agent).map_err(Trouble::from)?;
+        text(&done(py, &Manner::default(), || Ok(Explanation::new(&self.model, agent, top, thought)?))?)
+    }
+
+    #[pyo3(signature = (truth, top = 3))]
+    fn compare(&self, truth: &Model, top: usize) -> PyResult<String> {
+        let found = Known::of(&truth.model).and_then(|known| compare(&self.model, &known, top));
+        text(&found.map_err(Trouble::from)?)
+    }
+
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let names = self.model.roster.agents();
+        let edges: Vec<(usize, usize, f64)> =
+            self.model.combination.edges().filter(|(_, _, weight)| *weight != 0.0).collect();
+        let named = |of: fn(&(usize, usize, f64)) -> usize| {
+            Column::Text(edges.iter().map(|edge| names[of(edge)].clone()).collect())
+        };
+        table(
+            py,
+            vec![
+                ("source".to_owned(), named(|edge| edge.0)),
+                ("target".to_owned(), named(|edge| edge.1)),
+                ("weight".to_owned(), Column::Numbers(edges.iter().map(|edge| edge.2).collect())),
+            ],
+        )
+    }
+
+    #[pyo3(signature = (ranking = None, beliefs = None, graph = None, truth = None, title = ""))]
+    fn page(
+        &self,
+        py: Python<'_>,
+        ranking: Option<PyRef<'_, Ranking>>,
+        beliefs: Option<PyRef<'_, Beliefs>>,
+        graph: Option<PyRef<'_, Graph>>,
+        truth: Option<PyRef<'_, Model>>,
+        title: &str,
+    ) -> PyResult<String> {
+        let model = &self.model;
+        let given = ranking.as_ref().map(|ranking| &ranking.ranking);
+        let panel = beliefs.as_ref().map(|beliefs| &beliefs.panel);
+        let graph = match graph {
+            Some(graph) => graph.among(&model.roster)?,
+            None => None,
+        };
+        let truth = truth.map(|truth| Known::of(&truth.model)).transpose().map_err(Trouble::from)?;
+        done(py, &Manner::default(), || {
+            let plain;
+            let ranking = match given {
+                Some(ranking) => ranking,
+                None => {
+                    let mut ranking = Ranked::new(model)?;
+                    if let Some(panel) = panel {
+                        ranking.add_activity(panel)?;
+                    }
+                    if let Some(graph) = &graph {
+                        ranking.add_graph(graph, &model.roster)?;
+                    }
+                    plain = ranking;
+                    &plain
+                }
+            };
+            let ingredients = Ingredients {
+                beliefs: panel.map(AsRef::as_ref),
+                graph: graph.as_ref(),
+                truth: truth.as_ref(),
+                title,
+                ..Ingredients::new(model, ranking)
+            };
+            Ok(Page::new(&ingredients)?.html()?)
+        })
+    }
+
+    fn figure(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        if !["ranking", "network", "heat"].contains(&name) {
+            return Err(no_choice("figure", name, "ranking, network or heat"));
+        }
+        done(py, &Manner::default(), || {
+            let ranking = Ranked::new(&self.model)?;
+            let ingredients = Ingredients::new(&self.model, &ranking);
+            Ok(match name {
+                "ranking" => figures::ranking(&ingredients),
+                "network" => figures::network(&ingredients)?,
+                _ => figures::heat(&ingredients)?,
+            }
+            .svg())
+        })
+    }
+
+    #[pyo3(signature = (path, ranking = None))]
+    fn export(&self, py: Python<'_>, path: PathBuf, ranking: Option<PyRef<'_, Ranking>>) -> PyResult<()> {
+        let ranking = ranking.map(|ranking| ranking.json()).transpose()?;
+        // Through the command, which knows the formats.
+        let folder = tempfile::tempdir()?;
+        let model = folder.path().join("model.npz");
+        let mut arguments: Vec<OsString> = vec!["headwater".into(), "export".into(), model.clone().into()];
+        arguments.extend(["--out".into(), path.into()]);
+        if let Some(ranking) = ranking {
+            let file = folder.path().join("ranking.json");
+            std::fs::write(&file, ranking)?;
+            arguments.extend(["--ranking".into(), file.into()]);
+        }
+        done(py, &Manner::default(), || {
+            write_model(&model, &self.model)?;
+            headwater_cli::call(arguments)?;
+            Ok(())
+        })
+    }
+}
+
+/// Who drives what the group believes, and how sure that is.
+#[pyclass(frozen, module = "headwater._headwater")]
+pub(crate) struct Ranking {
+    ranking: Ranked,
+}
+
+#[pymethods]
+impl Ranking {
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        let ranking = serde_json::from_str(text)
+            .map_err(|error| PyValueError::new_err(format!("this is not a ranking: {error}")))?;
+        Ok(Ranking { ranking })
+    }
+
+    fn json(&self) -> PyResult<String> {
+        text(&self.ranking)
+    }
+
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (names, rows) = self.ranking.table();
+        table(py, of_rows(&names, &rows))
+    }
+
+    #[getter]
+    fn verdict(&self) -> (bool, String) {
+        (self.ranking.verdict.supported, self.ranking.verdict.text.clone())
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.ranking.notes.clone()
+    }
+}

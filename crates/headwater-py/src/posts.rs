@@ -1,0 +1,106 @@
+//! Posts and commands: texts scored, and any command of the command line inside this process.
+
+use crate::trouble::{Trouble, no_choice};
+use crate::work::{Manner, done};
+use headwater::watch;
+use headwater_posts::score::builtin::Builtin;
+use headwater_posts::score::roberta::{Roberta, hub};
+use headwater_posts::{Scorer, Sentiment};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Texts scored between two looks.
+const AT_ONCE: usize = 1024;
+
+/// n×3 probabilities: negative, neutral, positive.
+#[pyfunction]
+#[pyo3(signature = (texts, scorer = "builtin", model = None, progress = None, threads = None))]
+pub(crate) fn score<'py>(
+    py: Python<'py>,
+    texts: Vec<PyBackedStr>,
+    scorer: &str,
+    model: Option<&str>,
+    progress: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let wanted = match (scorer, model) {
+        ("builtin", None) => None,
+        ("builtin", Some(_)) => {
+            return Err(PyValueError::new_err("model is for scorer=\"roberta\"; builtin needs none"));
+        }
+        ("roberta", Some(model)) => Some(model),
+        ("roberta", None) => {
+            return Err(PyValueError::new_err(
+                "scorer=\"roberta\" needs model\nhint: give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
+            ));
+        }
+        (other, _) => return Err(no_choice("scorer", other, "builtin or roberta")),
+    };
+    let count = texts.len();
+    let scores = done(py, &Manner { progress, threads }, || {
+        let scorer: Box<dyn Scorer> = match wanted {
+            None => Box::new(Builtin::new()),
+            Some(model) => {
+                let folder = folder(model)?;
+                let _stage = watch::stage("reading the model", 0);
+                Box::new(Roberta::open(&folder)?)
+            }
+        };
+        let stage = watch::stage("scoring", count as u64);
+        let mut scores: Vec<f64> = Vec::with_capacity(3 * count);
+        for some in texts.chunks(AT_ONCE) {
+            watch::check()?;
+            let some: Vec<&str> = some.iter().map(|text| &**text).collect();
+            let found = scorer.score(&some)?;
+            scores.extend(
+                found.iter().flat_map(|Sentiment { negative, neutral, positive }| [negative, neutral, positive]),
+            );
+            stage.at((scores.len() / 3) as u64);
+        }
+        Ok(scores)
+    })?;
+    scores.into_pyarray(py).reshape([count, 3])
+}
+
+/// A model's folder, fetched where it is the name of one on the hub.
+fn folder(model: &str) -> Result<PathBuf, Trouble> {
+    let folder = Path::new(model);
+    if folder.exists() || !hub::is_name(model) {
+        return Ok(folder.to_owned());
+    }
+    let cache = hub::default_cache()
+        .ok_or_else(|| PyValueError::new_err("there is no cache folder to keep the model in; give its own folder"))?;
+    let mut stage = None;
+    let mut told = |_: &str, done: u64, total: u64| {
+        if done == 0 {
+            // The old one is over before the new one begins.
+            stage = None;
+        }
+        stage.get_or_insert_with(|| watch::stage("fetching", total)).at(done);
+    };
+    Ok(hub::fetch(hub::PUBLIC, model, &cache, &mut told)?)
+}
+
+/// A command inside this process: its result as text, and its warnings.
+#[pyfunction]
+#[pyo3(signature = (arguments, progress = None, threads = None))]
+pub(crate) fn call(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+    progress: Option<&Bound<'_, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<(String, Vec<String>)> {
+    let arguments = std::iter::once(OsString::from("headwater")).chain(arguments);
+    let arguments: Vec<OsString> = arguments.collect();
+    done(py, &Manner { progress, threads }, || Ok(headwater_cli::call(arguments)?))
+}
+
+/// The command line: the exit code.
+#[pyfunction]
+pub(crate) fn run(py: Python<'_>, arguments: Vec<OsString>) -> i32 {
+    py.detach(|| headwater_cli::run(arguments))
+}

@@ -1,0 +1,120 @@
+//! Errors: which Python exception each of ours becomes. The text is the command line's, its hint on a second line.
+//!
+//! | ours | Python's |
+//! |---|---|
+//! | a name that is not there | `UnknownName`, a `KeyError` |
+//! | something that cannot be computed, or diverged; a model hub that does not answer | `RuntimeError` |
+//! | the operating system said no | `OSError`, `FileNotFoundError`, `PermissionError` |
+//! | stopped | `KeyboardInterrupt` |
+//! | everything else | `ValueError` |
+
+use headwater::Error as Core;
+use headwater_cli::Failure;
+use headwater_files::Error as Files;
+use headwater_posts::Error as Posts;
+use headwater_report::Error as Shown;
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
+};
+use pyo3::prelude::*;
+use std::io::ErrorKind;
+
+/// Anything that can go wrong behind Python.
+pub(crate) enum Trouble {
+    Core(Core),
+    Files(Files),
+    Posts(Posts),
+    Shown(Shown),
+    Command(Failure),
+    Python(PyErr),
+}
+
+macro_rules! troubles {
+    ($($from:ty => $to:ident),*) => {
+        $(impl From<$from> for Trouble {
+            fn from(error: $from) -> Self {
+                Trouble::$to(error)
+            }
+        })*
+    };
+}
+troubles!(Core => Core, Files => Files, Posts => Posts, Shown => Shown, Failure => Command, PyErr => Python);
+
+/// A class of exceptions.
+#[derive(Clone, Copy)]
+enum Kind {
+    Value,
+    Runtime,
+    Unknown,
+    Stopped,
+    System(ErrorKind),
+}
+
+fn of_core(error: &Core) -> Kind {
+    match error {
+        Core::UnknownName { .. } => Kind::Unknown,
+        Core::Diverged { .. } | Core::Undefined { .. } => Kind::Runtime,
+        Core::Stopped => Kind::Stopped,
+        _ => Kind::Value,
+    }
+}
+
+fn of_files(error: &Files) -> Kind {
+    match error {
+        Files::Io { source, .. } => Kind::System(source.kind()),
+        Files::NoFolder { .. } => Kind::System(ErrorKind::NotFound),
+        Files::Data { source, .. } => of_core(source),
+        _ => Kind::Value,
+    }
+}
+
+fn of_posts(error: &Posts) -> Kind {
+    match error {
+        Posts::Stopped(error) => of_core(error),
+        Posts::Files(error) => of_files(error),
+        Posts::Io { source, .. } => Kind::System(source.kind()),
+        Posts::Hub { .. } => Kind::Runtime,
+        _ => Kind::Value,
+    }
+}
+
+impl From<Trouble> for PyErr {
+    fn from(trouble: Trouble) -> Self {
+        let (kind, failure) = match trouble {
+            Trouble::Python(error) => return error,
+            Trouble::Core(error) => (of_core(&error), error.into()),
+            Trouble::Files(error) => (of_files(&error), error.into()),
+            Trouble::Posts(error) => (of_posts(&error), error.into()),
+            Trouble::Shown(Shown::Model(error)) => (of_core(&error), error.into()),
+            Trouble::Shown(error) => (Kind::Value, error.into()),
+            Trouble::Command(failure @ Failure::Interrupted { .. }) => (Kind::Stopped, failure),
+            Trouble::Command(failure) => (Kind::Value, failure),
+        };
+        let text = failure.to_string();
+        match kind {
+            Kind::Value => PyValueError::new_err(text),
+            Kind::Runtime => PyRuntimeError::new_err(text),
+            Kind::Unknown => unknown(text),
+            Kind::Stopped => PyKeyboardInterrupt::new_err(text),
+            Kind::System(ErrorKind::NotFound) => PyFileNotFoundError::new_err(text),
+            Kind::System(ErrorKind::PermissionDenied) => PyPermissionError::new_err(text),
+            Kind::System(_) => PyOSError::new_err(text),
+        }
+    }
+}
+
+/// A `KeyError` that shows its text, not the text's representation: that takes a class of Python's own.
+fn unknown(text: String) -> PyErr {
+    Python::attach(|py| {
+        let class = py.import("headwater.errors").and_then(|module| module.getattr("UnknownName"));
+        match class.and_then(|class| class.call1((text,))) {
+            Ok(error) => PyErr::from_value(error),
+            Err(error) => error,
+        }
+    })
+}
+
+/// A word that is none of those known.
+pub(crate) fn no_choice(name: &str, met: &str, range: &str) -> PyErr {
+    PyValueError::new_err(format!("{name} is {met:?}, but must be {range}"))
+}

@@ -1,0 +1,78 @@
+//! Long work: on threads of its own, without the interpreter lock, while the calling thread looks after progress and Ctrl-C.
+
+use crate::trouble::Trouble;
+use headwater::watch::{Progress, Watch};
+use pyo3::prelude::*;
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Who is told how far the work is, and how many threads do it.
+#[derive(Default)]
+pub(crate) struct Manner<'a, 'py> {
+    pub(crate) progress: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) threads: Option<usize>,
+}
+
+/// Does work. The threads end with it, so that nothing is left behind for a process that forks.
+pub(crate) fn done<T: Send>(
+    py: Python<'_>,
+    manner: &Manner<'_, '_>,
+    work: impl FnOnce() -> Result<T, Trouble> + Send,
+) -> PyResult<T> {
+    let watch = Watch::default();
+    let threads = manner.threads;
+    std::thread::scope(|scope| {
+        let (working, finished) = channel::<()>();
+        // One thread looks at it; the lock is what the types ask for.
+        let finished = Mutex::new(finished);
+        let watched = watch.clone();
+        let work = scope.spawn(move || {
+            // Dropped at the end of the work, come what may, which ends the looking.
+            let _working = working;
+            watched.over(threads, work)?
+        });
+        let mut raised = None;
+        let mut told = None;
+        let over = || match finished.lock() {
+            Ok(finished) => finished.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout),
+            Err(_) => true,
+        };
+        while !py.detach(over) {
+            if raised.is_some() {
+                continue;
+            }
+            let looked = py.check_signals().and_then(|()| tell(manner, watch.progress(), &mut told));
+            raised = looked.err();
+            if raised.is_some() {
+                watch.stop();
+            }
+        }
+        let outcome = match py.detach(|| work.join()) {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        match raised {
+            Some(error) => Err(error),
+            None => {
+                // So that a bar ends full.
+                tell(manner, watch.progress(), &mut told)?;
+                Ok(outcome?)
+            }
+        }
+    })
+}
+
+/// Tells what is new.
+fn tell(manner: &Manner<'_, '_>, now: Progress, told: &mut Option<Progress>) -> PyResult<()> {
+    let Some(progress) = manner.progress else { return Ok(()) };
+    if now.what.is_empty() || told.as_ref() == Some(&now) {
+        return Ok(());
+    }
+    progress.call1((now.what.as_str(), now.done, now.total))?;
+    *told = Some(now);
+    Ok(())
+}

@@ -1,0 +1,231 @@
+"""Posts to beliefs, scores, and everything at once."""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import json
+import zoneinfo
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+
+import headwater
+from headwater import beliefs_from_posts, discover, score
+from headwater.frames import kind_of
+
+
+def test_rows_of_users_and_days(posts: pandas.DataFrame) -> None:
+    said = beliefs_from_posts(posts)
+    assert list(said.columns) == ["time", "agent", "positive", "negative", "posts"]
+    assert len(said) == 80 and list(said["agent"][:4]) == ["ann", "bob", "cem", "dee"]
+    np.testing.assert_allclose(said["positive"] + said["negative"], 1.0)
+    assert (said["posts"] == 1).all() and str(said["time"][0]).startswith("2024-05-01")
+
+
+def test_what_came_out_goes_in(posts: pandas.DataFrame) -> None:
+    said = beliefs_from_posts(posts)
+    learner = headwater.StateSpace(rounds=3).fit(said)
+    assert learner.agents_ == ["ann", "bob", "cem", "dee"] and learner.hypotheses_ == ["positive", "negative"]
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ({"since": "2024-05-03"}, 72),
+        ({"until": datetime.date(2024, 5, 3)}, 12),
+        ({"since": datetime.datetime(2024, 5, 3, 11, tzinfo=datetime.timezone.utc)}, 71),
+        ({"bin": "week"}, 16),
+        ({"users": ["ann", "bob"]}, 40),
+        ({"topic": "wonderful OR awful"}, None),
+        ({"topic": ["wonderful", "awful"]}, None),
+        ({"hypotheses": 3}, 80),
+        ({"carry_forward": True, "topic": "wonderful OR awful"}, None),
+        ({"min_posts": 20}, 80),
+        (
+            {
+                "timezone": zoneinfo.ZoneInfo("America/New_York"),
+                "reposts": "drop",
+                "any_language": True,
+                "max_bad": 0.5,
+            },
+            80,
+        ),
+        ({"lang": ["en", "de"]}, 80),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::headwater.HeadwaterWarning")
+def test_options(options: dict[str, Any], rows: int | None, posts: pandas.DataFrame) -> None:
+    said = beliefs_from_posts(posts, **options)
+    assert rows is None or len(said) == rows
+    assert ("neutral" in said) == (options.get("hypotheses") == 3)
+
+
+def test_two_ways_to_say_either(posts: pandas.DataFrame) -> None:
+    query, list_of_topics = (
+        beliefs_from_posts(posts, topic="wonderful OR awful"),
+        beliefs_from_posts(posts, topic=["wonderful", "awful"]),
+    )
+    pandas.testing.assert_frame_equal(query, list_of_topics)
+    filled = beliefs_from_posts(posts, topic="wonderful OR awful", carry_forward=True)
+    assert len(filled) > len(query)
+
+
+def test_other_columns_and_own_scores(posts: pandas.DataFrame) -> None:
+    renamed = posts.rename(columns={"text": "body", "user": "author"})
+    pandas.testing.assert_frame_equal(
+        beliefs_from_posts(renamed, columns={"text": "body", "user": "author"}), beliefs_from_posts(posts)
+    )
+    scored = posts.drop(columns="text").assign(score=np.linspace(0.1, 0.9, len(posts)))
+    said = beliefs_from_posts(scored, scorer="column")
+    np.testing.assert_allclose(said["positive"], scored["score"])
+
+
+@pytest.mark.parametrize("kind", ["timestamps", "naive timestamps", "seconds"])
+def test_times_of_a_data_frame(kind: str, posts: pandas.DataFrame) -> None:
+    times = pandas.to_datetime(posts["time"])
+    if kind == "naive timestamps":
+        times = times.dt.tz_localize(None)
+    elif kind == "seconds":
+        times = (times - pandas.Timestamp("1970-01-01", tz="UTC")) // pandas.Timedelta("1s")
+    pandas.testing.assert_frame_equal(beliefs_from_posts(posts.assign(time=times)), beliefs_from_posts(posts))
+    given = polars.from_pandas(posts.assign(time=times))
+    assert beliefs_from_posts(given)["agent"].to_list() == list(beliefs_from_posts(posts)["agent"])
+
+
+def test_files(posts: pandas.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    posts[:40].to_csv("-first.csv", index=False)
+    posts[40:].to_json("second.jsonl", orient="records", lines=True)
+    said = beliefs_from_posts(["-first.csv", Path("second.jsonl")])
+    pandas.testing.assert_frame_equal(said, beliefs_from_posts(posts))
+
+
+def test_other_languages_are_warned_of(posts: pandas.DataFrame) -> None:
+    marked = posts.assign(lang=["de"] * 4 + ["en"] * 76)
+    with pytest.warns(headwater.HeadwaterWarning, match="4 posts marked with another language"):
+        assert len(beliefs_from_posts(marked)) == 76
+
+
+def test_unreadable_rows_are_warned_of(posts: pandas.DataFrame) -> None:
+    with pytest.warns(headwater.HeadwaterWarning, match="time"):
+        beliefs_from_posts(posts.assign(time=["?", *posts["time"][1:]]))
+
+
+def test_scores(posts: pandas.DataFrame) -> None:
+    frame = score(["what a wonderful day", "awful, the worst", ""])
+    assert list(frame.columns) == ["negative", "neutral", "positive", "score"]
+    np.testing.assert_allclose(frame[["negative", "neutral", "positive"]].sum(axis=1), 1.0)
+    np.testing.assert_array_equal(frame["score"], frame["positive"] / (frame["negative"] + frame["positive"]))
+    assert frame["score"][0] > 0.8 > 0.2 > frame["score"][1]
+
+
+def test_scores_keep_the_index(posts: pandas.DataFrame) -> None:
+    texts = posts.set_index("user")["text"][:6]
+    frame = score(texts)
+    assert frame.index.equals(texts.index)
+    assert texts.to_frame().reset_index().join(frame.reset_index(drop=True))["score"].notna().all()
+    assert kind_of(score(polars.Series(list(texts)))) == "polars"
+    assert len(score([])) == 0 and len(score(np.array(["a", "b"]))) == 2
+
+
+@pytest.mark.filterwarnings("ignore::headwater.HeadwaterWarning")
+class TestDiscover:
+    def test_everything(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        found = discover(posts, tmp_path / "found", bootstrap=20, null=20, rounds=3, top=2)
+        names = {
+            "beliefs.parquet",
+            "model.json",
+            "ranking.json",
+            "ranking.csv",
+            "edges.csv",
+            "report.html",
+            "network.gexf",
+            "run.json",
+        }
+        assert names <= {path.name for path in found.folder.iterdir()} and found.page.exists()
+        assert found.model.agents == ["ann", "bob", "cem", "dee"]
+        pandas.testing.assert_frame_equal(found.beliefs, beliefs_from_posts(posts))
+        assert list(found.ranking["rank"]) == [1, 2, 3, 4] and found.ranking.attrs["verdict"] == found.verdict.text
+        assert {"share_low", "p_value"} <= set(found.ranking) and found.supported is found.verdict.supported
+        assert list(found.edges.columns) == ["source", "target", "weight", "p_value", "significant"]
+        assert found.edges["significant"].dtype == bool and found.edges["weight"].dtype == float
+        assert found.run["seed"] == 21 and found.run["options"]["rounds"] == 3
+        assert found.verdict.text.split(":")[0] in found._repr_html_() and "<iframe" in found._repr_html_()
+        assert str(found.folder) in repr(found)
+
+    def test_again_is_the_same(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        options: dict[str, Any] = {"bootstrap": 0, "null": 0, "rounds": 3}
+        first = discover(posts, tmp_path, **options)
+        stages = first.run["stages"]
+        again = discover(posts, tmp_path, **options)
+        assert again.run["stages"] == stages and again.model == first.model
+        assert "share_low" not in again.ranking and list(again.edges.columns) == ["source", "target", "weight"]
+
+    def test_a_temporary_folder_goes_with_the_result(self, posts: pandas.DataFrame) -> None:
+        found = discover(posts, bootstrap=False, null=False, rounds=3)
+        folder = found.folder
+        assert folder.exists()
+        del found
+        gc.collect()
+        assert not folder.exists()
+
+    @pytest.mark.parametrize("kind", ["pairs", "frame", "file"])
+    def test_graphs(self, kind: str, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        pairs = [
+            (source, target)
+            for source in ("ann", "bob", "cem", "dee")
+            for target in ("ann", "bob", "cem", "dee")
+            if source < target or target == "ann"
+        ]
+        frame = pandas.DataFrame(pairs, columns=["source", "target"])
+        frame.to_csv(tmp_path / "graph.csv", index=False)
+        graph = {"pairs": pairs, "frame": polars.from_pandas(frame), "file": tmp_path / "graph.csv"}[kind]
+        found = discover(posts, graph=graph, weights="edges", bootstrap=0, null=0, rounds=3)
+        assert "in_degree" in found.ranking and found.model.sparse
+
+    def test_fit_options(self, posts: pandas.DataFrame) -> None:
+        options: dict[str, Any] = {"adaptation": 0.2, "constraint": "free", "ridge": 0.1, "pull": 10.0, "rounds": 3}
+        found = discover(
+            posts, bootstrap=0, null=0, common={"ann": "a, b", "bob": 'c"d', "cem": "a, b", "dee": "e"}, **options
+        )
+        by_hand = headwater.StateSpace(common={"ann": 1, "bob": 2, "cem": 1, "dee": 3}, **options).fit(
+            beliefs_from_posts(posts)
+        )
+        np.testing.assert_allclose(found.model.combination, by_hand.combination_, atol=1e-12)
+        assert abs(found.model.adaptation - 0.2) < 1e-12
+        network = discover(posts, bootstrap=0, null=0, rounds=3, common="network")
+        assert network.model.diagnostics["smoothing"]["common"] is not None
+
+    def test_pseudonyms(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        (tmp_path / "key").write_bytes(bytes(range(32)))
+        found = discover(posts, tmp_path / "found", pseudonymise=tmp_path / "key", bootstrap=0, null=0, rounds=3)
+        assert all(agent.startswith("u-") for agent in found.model.agents)
+        assert "cem" not in (tmp_path / "found" / "ranking.json").read_text()
+
+    def test_kinds_of_frames(self, posts: pandas.DataFrame) -> None:
+        found = discover(polars.from_pandas(posts), bootstrap=0, null=0, rounds=3)
+        assert {kind_of(found.ranking), kind_of(found.beliefs), kind_of(found.edges)} == {"polars"}
+
+    def test_progress(self, posts: pandas.DataFrame) -> None:
+        told: list[str] = []
+        discover(posts, bootstrap=20, null=0, rounds=3, progress=lambda what, done, total: told.append(what))
+        assert told
+
+    def test_unknown_options(self, posts: pandas.DataFrame) -> None:
+        with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+            discover(posts, colour="red")  # type: ignore[call-arg]
+
+    def test_ranking_json_makes_a_page(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        found = discover(posts, tmp_path, bootstrap=20, null=0, rounds=3)
+        page = headwater.report(found.model, ranking=found.folder / "ranking.json", beliefs=found.beliefs)
+        assert json.loads((tmp_path / "ranking.json").read_text())["verdict"]["text"][:20] in page.html
+
+
+def test_no_evidence_is_warned_of(posts: pandas.DataFrame) -> None:
+    with pytest.warns(headwater.NoEvidence):
+        assert not discover(posts, bootstrap=0, null=20, rounds=3).supported
