@@ -151,7 +151,6 @@ pub(crate) fn state_space(
 }
 
 /// Parameters of the paper's learner; what is not given is the paper's.
-#[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
 pub(crate) fn paper(
     adaptation: f64,
     window: Option<usize>,

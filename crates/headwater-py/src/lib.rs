@@ -4,6 +4,8 @@
 //! classes. Errors carry the text of the command line ([`trouble`]); long work gives the interpreter lock away, says how far it is
 //! and ends on Ctrl-C ([`work`]). The Python around it is in `python/headwater`; `_headwater.pyi` is the contract.
 
+#![expect(clippy::needless_pass_by_value, reason = "what comes from Python comes by value")]
+
 mod beliefs;
 mod columns;
 mod learners;

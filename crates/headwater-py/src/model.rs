@@ -267,7 +267,9 @@ impl Model {
     #[pyo3(signature = (truth, top = 3))]
     fn compare(&self, truth: &Model, top: usize) -> PyResult<String> {
         let found = Known::of(&truth.model).and_then(|known| compare(&self.model, &known, top));
-        text(&found.map_err(Trouble::from)?)
+        let mut found = json!(found.map_err(Trouble::from)?);
+        found["reference"] = self.model.roster.reference().into();
+        text(&found)
     }
 
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

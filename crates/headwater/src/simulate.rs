@@ -403,6 +403,7 @@ impl World {
             events: Vec::new(),
         };
         for _ in 0..world.params.burn_in {
+            watch::check()?;
             world.observe();
             world.advance_ratios();
         }
