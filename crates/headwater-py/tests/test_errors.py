@@ -78,7 +78,11 @@ CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "Graph": (ValueError, "strongly connected", lambda: headwater.simulate(graph=[("a", "b"), ("b", "c")])),
     "Files, missing": (OSError, "none.json: cannot read", lambda: headwater.read_model("none.json")),
     "Files, beliefs": (OSError, "none.csv: cannot read", lambda: Whitened().fit("none.csv")),
-    "Files, graph": ((OSError, ValueError), "none.csv: cannot (be )?read", lambda: Whitened(graph="none.csv").fit(BELIEFS)),
+    "Files, graph": (
+        (OSError, ValueError),
+        "none.csv: cannot (be )?read",
+        lambda: Whitened(graph="none.csv").fit(BELIEFS),
+    ),
     "Files, folder": (OSError, "there is no folder", lambda: MODEL.save("nowhere/model.json")),
     "Posts, columns": (
         ValueError,

@@ -322,6 +322,16 @@ def test_a_bad_first_frame_begins_nothing(beliefs: np.ndarray) -> None:
     assert stream.learn_one({"ann": 0.5, "bob": 0.4}).agents_ == ["ann", "bob"]
 
 
+def test_frames_before_a_bad_one_are_taken(beliefs: np.ndarray) -> None:
+    stream = Whitened().learn_many(beliefs[:60])
+    assert stream.model_.steps == 60
+    broken = beliefs[60:80].copy()
+    broken[10] = 0.9
+    with pytest.raises(ValueError):
+        stream.learn_many(broken)
+    assert stream.model_ == Whitened().learn_many(beliefs[:70]).model_
+
+
 @pytest.mark.parametrize("maker", [pandas.DataFrame, polars.DataFrame])
 def test_streams_of_tables(maker: Any, beliefs: np.ndarray) -> None:
     table = maker(long_table(beliefs[:60]))

@@ -60,6 +60,7 @@ def test_the_interpreter_is_free_meanwhile(quiet: np.ndarray) -> None:
 
 
 LONG: dict[str, str] = {
+    "whitened": "headwater.Whitened(log_ratios=True).fit(numpy.random.default_rng(0).normal(size=(3000, 1500)))",
     "state-space": "headwater.StateSpace(rounds=100_000, tolerance=1e-300).fit(long)",
     "gsl": "headwater.GSL(0.05, passes=1_000_000).fit(short)",
     "bootstrap": "headwater.rank(model, short, bootstrap=100_000)",
@@ -71,6 +72,7 @@ LONG: dict[str, str] = {
 
 SCRIPT = """
 import sys
+import numpy
 import pandas
 import headwater
 long, _ = headwater.simulate(agents=20, hypotheses=3, steps=2000, silence=0.2)

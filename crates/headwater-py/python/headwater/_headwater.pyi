@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 __version__: str
 
 # Called now and then from the thread that waits: what is being done, how much of it, of how much (0 where not known).
-Progress = Callable[[str, int, int], None]
-Column = NDArray[Any] | list[str]
+_Progress = Callable[[str, int, int], None]
+_Column = NDArray[Any] | list[str]
 
 @final
 class Beliefs:
@@ -38,7 +38,7 @@ class Beliefs:
     def complete(self) -> bool: ...
     @property
     def warnings(self) -> list[str]: ...
-    def columns(self, log_ratios: bool = False) -> dict[str, Column]: ...
+    def columns(self, log_ratios: bool = False) -> dict[str, _Column]: ...
     def array(self, log_ratios: bool = False) -> NDArray[np.float64]: ...
 
 @final
@@ -111,14 +111,14 @@ class Model:
         null: int | None = None,
         top: int = 3,
         seed: int = 21,
-        progress: Progress | None = None,
+        progress: _Progress | None = None,
         threads: int | None = None,
     ) -> Ranking: ...
     def explain(self, agent: str, what_if: Literal["remove", "neutral"] | None = None, top: int = 10) -> str:
         """JSON, as `headwater explain --format json` prints it."""
     def compare(self, truth: Model, top: int = 3) -> str:
         """JSON, as `headwater compare` prints it."""
-    def edges(self) -> dict[str, Column]:
+    def edges(self) -> dict[str, _Column]:
         """source, target, weight: all weights that are not zero, self-weights included."""
     def page(
         self,
@@ -142,7 +142,7 @@ class Ranking:
     def from_json(text: str) -> Ranking: ...
     def json(self) -> str:
         """As `headwater rank --format json` prints it."""
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, _Column]:
         """The agents' rows, column by column; a column that was not asked for is absent, a cell that is absent is NaN or ""."""
     @property
     def verdict(self) -> tuple[bool, str]: ...
@@ -162,7 +162,7 @@ def whitened(
     graph: Graph | None = None,
     forget: float | None = None,  # with one of these two the network is followed as it changes
     recent: int | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     threads: int | None = None,
 ) -> Model: ...
 def state_space(
@@ -176,7 +176,7 @@ def state_space(
     tolerance: float | None = None,
     graph: Graph | None = None,
     groups: Sequence[int] | None = None,  # the group of each agent whose mood may move it
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     threads: int | None = None,
 ) -> tuple[Model, str | None]: ...  # the model, and why these weights were chosen
 def gsl(
@@ -192,7 +192,7 @@ def gsl(
     graph: Graph | None = None,
     evidence: Model | None = None,
     initial: Model | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     threads: int | None = None,
 ) -> tuple[Model, str]: ...  # the model, and the settings in use as JSON
 
@@ -217,7 +217,7 @@ class Tracker:
         frames: NDArray[np.float64] | NDArray[np.float32],
         log_ratios: bool = False,
         silent: NDArray[np.bool_] | None = None,
-        progress: Progress | None = None,
+        progress: _Progress | None = None,
     ) -> str:
         """Takes T×N×|Θ| frames (or log-ratios); JSON: the changes noticed on the way."""
     @property
@@ -250,7 +250,7 @@ class GslStream:
         frames: NDArray[np.float64] | NDArray[np.float32],
         log_ratios: bool = False,
         silent: NDArray[np.bool_] | None = None,
-        progress: Progress | None = None,
+        progress: _Progress | None = None,
     ) -> None: ...
     @property
     def seen(self) -> int: ...
@@ -281,25 +281,25 @@ def simulate(
     silence: float = 0.0,
     changes: Sequence[str] = ...,
     seed: int = 21,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> tuple[Beliefs, Model]: ...
 def score(
     texts: Sequence[str],
     scorer: Literal["builtin", "roberta"] = "builtin",
     model: str | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     threads: int | None = None,
 ) -> NDArray[np.float64]:
     """n×3: negative, neutral, positive."""
 
 def call(
     arguments: Sequence[str],
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     threads: int | None = None,
 ) -> tuple[str, list[str]]:
     """A command of the command line inside this process: what it prints as its result, and its warnings."""
 
-def read_parquet(path: str) -> dict[str, Column]: ...
+def read_parquet(path: str) -> dict[str, _Column]: ...
 def write_parquet(stream: object, path: str) -> None:
     """Any data frame with __arrow_c_stream__."""
 

@@ -204,6 +204,9 @@ class _Streaming(_Learner):
 
     def _feed(self, stream: _Stream, array: Cells, log_ratios: bool, silent: Silent) -> Self:
         """Only frames that could be used make a stream ours."""
+        if stream is self._stream:
+            # Frames before one that cannot be used are taken.
+            self._model = None
         with reporting(self.progress) as report:
             noticed = stream.push(array, log_ratios, silent, report)
         before = self._changes if stream is self._stream else ()

@@ -6,13 +6,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
-if TYPE_CHECKING:
-    from ._headwater import Column
+from numpy.typing import NDArray
 
 # Which kind is known at run time only.
 Frame: TypeAlias = Any
+# What a data frame is made of.
+Column: TypeAlias = "NDArray[Any] | list[str]"
 
 KINDS = ("pandas", "polars", "pyarrow")
 

@@ -14,7 +14,7 @@ from . import _headwater, display
 from .beliefs import BeliefsLike, as_beliefs
 from .display import Verdict
 from .errors import NoEvidence, tell
-from .frames import Frame, kind_of, make_frame
+from .frames import Column, Frame, kind_of, make_frame
 from .graphs import GraphLike, agent_name, as_graph
 from .model import ModelLike, as_model, compiled
 from .progress import ProgressLike, reporting
@@ -36,7 +36,7 @@ class Ranking:
         self._top = top
 
     @cached_property
-    def _columns(self) -> dict[str, _headwater.Column]:
+    def _columns(self) -> dict[str, Column]:
         return {name: column[: self._top] for name, column in self._compiled.columns().items()}
 
     @cached_property
