@@ -54,17 +54,69 @@ pub(crate) struct Optimum {
     pub(crate) stiffness: f64,
 }
 
-/// The minimiser on the free variables with the others at zero.
-fn on(free: &[usize], gram: &Mat<f64>, linear: &[f64], sum: f64) -> Option<Optimum> {
-    let reduced = Mat::from_fn(free.len(), free.len(), |row, column| gram[(free[row], free[column])]);
-    let llt = factor(&reduced)?;
-    let target: Vec<f64> = free.iter().map(|&index| linear[index]).collect();
-    let unconstrained = solve(&llt, &target);
-    let ones = solve(&llt, &vec![1.0; free.len()]);
-    let stiffness = 1.0 / ones.iter().sum::<f64>();
-    let multiplier = (unconstrained.iter().sum::<f64>() - sum) * stiffness;
-    let values = unconstrained.iter().zip(&ones).map(|(value, one)| value - multiplier * one).collect();
-    Some(Optimum { values, multiplier, stiffness })
+/// Which variables are free at a minimum, and what it needs to be moved to another sum without G.
+#[derive(Debug, Clone)]
+pub(crate) struct Face {
+    size: usize,
+    free: Vec<usize>,
+    /// The minimiser without a sum, and what a multiplier of one takes from it.
+    unconstrained: Vec<f64>,
+    ones: Vec<f64>,
+    stiffness: f64,
+    /// Of each variable at zero: (Gb)ᵢ for these two, and cᵢ.
+    beyond: Vec<[f64; 3]>,
+}
+
+/// Whether a variable at zero should grow: its dual Gb − c + ν is below zero by more than rounding.
+fn enters(pull: f64, linear: f64, multiplier: f64) -> bool {
+    let scale = pull.abs().max(linear.abs()).max(multiplier.abs());
+    pull - linear + multiplier < -SLACK * scale
+}
+
+impl Face {
+    /// The minimiser on the free variables with the others at zero.
+    fn on(free: Vec<usize>, gram: &Mat<f64>, linear: &[f64]) -> Option<Self> {
+        let reduced = Mat::from_fn(free.len(), free.len(), |row, column| gram[(free[row], free[column])]);
+        let llt = factor(&reduced)?;
+        let target: Vec<f64> = free.iter().map(|&index| linear[index]).collect();
+        let unconstrained = solve(&llt, &target);
+        let ones = solve(&llt, &vec![1.0; free.len()]);
+        let stiffness = 1.0 / ones.iter().sum::<f64>();
+        Some(Face { size: linear.len(), free, unconstrained, ones, stiffness, beyond: Vec::new() })
+    }
+
+    /// Values of the free variables, and the multiplier, for a sum.
+    fn values(&self, sum: f64) -> (Vec<f64>, f64) {
+        let multiplier = (self.unconstrained.iter().sum::<f64>() - sum) * self.stiffness;
+        let pairs = self.unconstrained.iter().zip(&self.ones);
+        (pairs.map(|(value, one)| value - multiplier * one).collect(), multiplier)
+    }
+
+    fn optimum(&self, values: &[f64], multiplier: f64) -> Optimum {
+        let mut out = vec![0.0; self.size];
+        self.free.iter().zip(values).for_each(|(&index, value)| out[index] = *value);
+        Optimum { values: out, multiplier, stiffness: self.stiffness }
+    }
+
+    /// Makes it fit for [`moved`](Self::moved).
+    fn look_beyond(&mut self, gram: &Mat<f64>, linear: &[f64]) {
+        let mut is_free = vec![false; self.size];
+        self.free.iter().for_each(|&index| is_free[index] = true);
+        let along = |index: usize, values: &[f64]| -> f64 {
+            self.free.iter().zip(values).map(|(&other, value)| gram[(other, index)] * value).sum()
+        };
+        let bound = (0..self.size).filter(|&index| !is_free[index]);
+        self.beyond =
+            bound.map(|index| [along(index, &self.unconstrained), along(index, &self.ones), linear[index]]).collect();
+    }
+
+    /// The minimiser for another sum, if the same variables are free there.
+    pub(crate) fn moved(&self, sum: f64) -> Option<Optimum> {
+        let (values, multiplier) = self.values(sum);
+        let stays = values.iter().all(|value| *value >= 0.0)
+            && !self.beyond.iter().any(|[pull, one, linear]| enters(pull - multiplier * one, *linear, multiplier));
+        stays.then(|| self.optimum(&values, multiplier))
+    }
 }
 
 /// The minimiser of ½bᵀGb − cᵀb over b ≥ 0, 1ᵀb = sum, starting from the support of `start`.
@@ -76,30 +128,43 @@ pub(crate) fn on_simplex(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64
 
 /// The same, with what the sum costs.
 pub(crate) fn optimum(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<Optimum> {
+    search(gram, linear, sum, start).map(|(optimum, _)| optimum)
+}
+
+/// The same, with its face.
+pub(crate) fn faced(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<(Optimum, Option<Face>)> {
+    let (optimum, mut face) = search(gram, linear, sum, start)?;
+    if let Some(face) = &mut face {
+        face.look_beyond(gram, linear);
+    }
+    Some((optimum, face))
+}
+
+/// A minimiser and its face; none where it was only come near to.
+fn search(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<(Optimum, Option<Face>)> {
     let size = linear.len();
     let mut is_free: Vec<bool> = start.iter().map(|value| *value > 0.0).collect();
     if !is_free.contains(&true) {
         is_free.fill(true);
     }
+    let free_of = |is_free: &[bool]| (0..size).filter(|&index| is_free[index]).collect::<Vec<usize>>();
     let mut fewest = usize::MAX;
     let mut patience = PATIENCE;
     for _ in 0..20 * size + 50 {
-        let free: Vec<usize> = (0..size).filter(|&index| is_free[index]).collect();
-        let Optimum { values, multiplier, stiffness } = on(&free, gram, linear, sum)?;
-        // A variable leaves when negative; one at zero enters when its dual Gb − c + ν is.
+        let face = Face::on(free_of(&is_free), gram, linear)?;
+        let (values, multiplier) = face.values(sum);
+        let free = &face.free;
+        // A variable leaves when negative; one at zero enters when its dual is.
         let mut wrong: Vec<usize> =
             free.iter().zip(&values).filter(|(_, value)| **value < 0.0).map(|(&index, _)| index).collect();
         for index in (0..size).filter(|&index| !is_free[index]) {
             let pull: f64 = free.iter().zip(&values).map(|(&other, value)| gram[(other, index)] * value).sum();
-            let scale = pull.abs().max(linear[index].abs()).max(multiplier.abs());
-            if pull - linear[index] + multiplier < -SLACK * scale {
+            if enters(pull, linear[index], multiplier) {
                 wrong.push(index);
             }
         }
         if wrong.is_empty() {
-            let mut out = vec![0.0; size];
-            free.iter().zip(values).for_each(|(&index, value)| out[index] = value);
-            return Some(Optimum { values: out, multiplier, stiffness });
+            return Some((face.optimum(&values, multiplier), Some(face)));
         }
         if wrong.len() < fewest {
             (fewest, patience) = (wrong.len(), PATIENCE);
@@ -117,12 +182,11 @@ pub(crate) fn optimum(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) 
         wrong.iter().for_each(|&index| is_free[index] ^= true);
     }
     // Cycling on a degenerate problem: a feasible point near the last one.
-    let free: Vec<usize> = (0..size).filter(|&index| is_free[index]).collect();
-    let Optimum { values, multiplier, stiffness } = on(&free, gram, linear, sum)?;
+    let face = Face::on(free_of(&is_free), gram, linear)?;
+    let (values, multiplier) = face.values(sum);
     let positive: f64 = values.iter().map(|value| value.max(0.0)).sum();
-    let mut out = vec![0.0; size];
-    free.iter().zip(values).for_each(|(&index, value)| out[index] = value.max(0.0) * sum / positive);
-    Some(Optimum { values: out, multiplier, stiffness })
+    let near: Vec<f64> = values.iter().map(|value| value.max(0.0) * sum / positive).collect();
+    Some((face.optimum(&near, multiplier), None))
 }
 
 #[cfg(test)]
@@ -145,7 +209,16 @@ mod tests {
         fn optimal_on_random_problems(cells in proptest::collection::vec(-1.0f64..1.0, 60), shift in proptest::collection::vec(-2.0f64..2.0, 6)) {
             let half = Mat::from_fn(6, 10, |row, column| cells[row * 10 + column]);
             let gram = &half * half.transpose();
-            let met = on_simplex(&gram, &shift, 0.9, &[1.0; 6]).unwrap();
+            let (met, face) = faced(&gram, &shift, 0.9, &[1.0; 6]).unwrap();
+            let met = met.values;
+            // Another sum: the same as found from G, or not known.
+            for sum in [0.85, 1.3] {
+                if let Some(moved) = face.as_ref().and_then(|face| face.moved(sum)) {
+                    let anew = on_simplex(&gram, &shift, sum, &[1.0; 6]).unwrap();
+                    let near = moved.values.iter().zip(&anew).all(|(moved, anew)| (moved - anew).abs() < 1e-7);
+                    prop_assert!(near, "{moved:?} {anew:?}");
+                }
+            }
             prop_assert!((met.iter().sum::<f64>() - 0.9).abs() < 1e-9);
             prop_assert!(met.iter().all(|value| *value >= 0.0));
             // The gradient is the same on the support and no smaller off it.

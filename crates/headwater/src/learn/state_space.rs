@@ -856,11 +856,27 @@ impl State {
             self.columns = solved.into_iter().map(|(weights, _)| weights).collect();
             return;
         }
-        let at = |sum: f64, start: &[Vec<f64>]| -> Vec<Option<simplex::Optimum>> {
-            hearing.each(|position| {
+        // Building G for every listener takes the time: what is free at one sum mostly is at the next, and then one is
+        // enough.
+        let mut faces: Vec<Option<simplex::Face>> = vec![None; columns.len()];
+        let mut at = |sum: f64, start: &[Vec<f64>]| -> Vec<Option<simplex::Optimum>> {
+            let found = hearing.each(|position| {
+                if let Some(optimum) = faces[position].as_ref().and_then(|face| face.moved(sum)) {
+                    return (Some(optimum), None);
+                }
                 let (gram, linear) = normal(position);
-                simplex::optimum(&gram, &linear, sum, &start[position])
-            })
+                match simplex::faced(&gram, &linear, sum, &start[position]) {
+                    Some((optimum, face)) => (Some(optimum), face),
+                    None => (None, None),
+                }
+            });
+            let (optima, fresh): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+            faces.iter_mut().zip(fresh).for_each(|(face, fresh)| {
+                if fresh.is_some() {
+                    *face = fresh;
+                }
+            });
+            optima
         };
         let keep = |found: Vec<Option<simplex::Optimum>>, before: &[Vec<f64>]| -> Vec<Vec<f64>> {
             let pairs = found.into_iter().zip(before);
