@@ -527,7 +527,12 @@ impl Discover {
             });
         }
         let mut said: HashMap<usize, [f64; 2]> = HashMap::new();
-        let moves = |cell: bin::Cell| *said.entry(cell.user).or_insert(cell.ratios) != cell.ratios;
+        // Means of equal scores differ in their last digits.
+        let differ = |a: f64, b: f64| (a - b).abs() > 1e-12 * a.abs().max(1.0);
+        let moves = |cell: bin::Cell| {
+            let first = said.entry(cell.user).or_insert(cell.ratios);
+            first.iter().zip(cell.ratios).any(|(first, now)| differ(*first, now))
+        };
         if !beliefs.cells().any(moves) {
             return Err(Failure::Data {
                 message: format!("{file}: nobody's score ever changes, so there is nothing to learn from"),

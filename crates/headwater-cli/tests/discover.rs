@@ -502,6 +502,15 @@ fn bad_input_is_refused_by_cause_and_cure() {
     place.write("even.csv", even);
     let errors = place.refused(&format!("discover even.csv --scorer column {QUICK} --out a"), 1);
     assert!(errors.contains("even.csv: nobody's score ever changes") && errors.contains("--scorer"), "{errors}");
+    // The mean of three equal scores is not always that score to the last digit.
+    let lines = |(number, line): (usize, &str)| -> String {
+        let head: Vec<&str> = line.split(',').take(2).collect();
+        (0..=number % 6).map(|post| format!("{},tram {number} {post},0.7\n", head.join(","))).collect()
+    };
+    let even: String = place.read("posts.csv").lines().skip(1).enumerate().map(lines).collect();
+    place.write("level.csv", format!("user,time,text,score\n{even}"));
+    let errors = place.refused(&format!("discover level.csv --scorer column {QUICK} --out a"), 1);
+    assert!(errors.contains("level.csv: nobody's score ever changes") && errors.contains("--scorer"), "{errors}");
     // Wrong usage.
     assert!(place.refused("discover - --out a", 2).contains("save it to a file first"));
     std::fs::create_dir(place.path("same")).unwrap();
