@@ -1,13 +1,14 @@
 //! What is found in worlds of noisy, often silent posts: by the state-space learner with one weight per edge or one
 //! strength per speaker, and by the paper's rule of repeating what was last said.
 //!
-//! `cargo run --release -p headwater --example noisy_worlds [worlds] [hub|strengths|trust]` (default 40, all three).
+//! `cargo run --release -p headwater --example noisy_worlds [worlds] [hub|strengths|trust|large] [first seed]` (default
+//! 40, the first three, seeds from 100, 300 and 500).
 
 #![expect(clippy::print_stdout, reason = "a study prints its tables")]
 
 use headwater::confidence::{Bootstrap, Rotation, judge};
 use headwater::graph::{Graph, Rule};
-use headwater::learn::state_space::{self, StateSpace, state_space};
+use headwater::learn::state_space::{self, Learner, StateSpace, state_space};
 use headwater::learn::whitened::{Whitened, whitened};
 use headwater::model::Weights;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
@@ -62,14 +63,14 @@ fn worlds<const N: usize>(
     Ok(std::array::from_fn(|index| (mean(index), spread(index).sqrt())))
 }
 
-fn hub(count: u64) -> Result<(), Error> {
+fn hub(count: u64, from: u64) -> Result<(), Error> {
     println!(
         "\n| hub world, {count} worlds | hub first, state-space | hub first, strengths on the graph | hub first, edges of the graph | hub first, repeated + simplex | δ̂ (0.1) | noise variance | rounds |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for noise in [1.5, 0.5] {
         let [first, strong, edges, paper, adaptation, variance, rounds] = worlds(count, |seed| {
-            let (panel, truth) = noisy(&NoisyWorld { noise, seed: 100 + seed, ..NoisyWorld::default() })?;
+            let (panel, truth) = noisy(&NoisyWorld { noise, seed: from + seed, ..NoisyWorld::default() })?;
             let model = state_space(&panel, &StateSpace::default())?;
             let support = Some(graph_of(&truth)?.speakers().to_vec());
             let known = StateSpace { support: support.clone(), ..StateSpace::default() };
@@ -103,14 +104,14 @@ fn hub(count: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn strengths(count: u64) -> Result<(), Error> {
+fn strengths(count: u64, from: u64) -> Result<(), Error> {
     println!(
         "\n| worlds of strengths, {count} worlds | rank correlation of centrality | squared error of A | δ̂ (0.1) |"
     );
     println!("|---|---|---|---|");
     for noise in [0.5, 1.5] {
         let rows = worlds(count, |seed| {
-            let (panel, truth) = noisy(&NoisyWorld { noise, seed: 300 + seed, ..NoisyWorld::strengths() })?;
+            let (panel, truth) = noisy(&NoisyWorld { noise, seed: from + seed, ..NoisyWorld::strengths() })?;
             let graph = graph_of(&truth)?;
             let known = StateSpace { support: Some(graph.speakers().to_vec()), ..StateSpace::default() };
             let strong = state_space(&panel, &StateSpace { weights: Weights::Strengths, ..known.clone() })?;
@@ -142,14 +143,14 @@ fn strengths(count: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn trust(count: u64) -> Result<(), Error> {
+fn trust(count: u64, from: u64) -> Result<(), Error> {
     println!(
         "\n| hub world, {count} worlds of 700 bins | supported | skill against own past | shares covered (90 %) | ranks covered |"
     );
     println!("|---|---|---|---|---|");
     for noise in [0.5, 1.5] {
         let [supported, skill, covered, ranks] = worlds(count, |seed| {
-            let (panel, truth) = noisy(&NoisyWorld { noise, steps: 700, seed: 500 + seed, ..NoisyWorld::default() })?;
+            let (panel, truth) = noisy(&NoisyWorld { noise, steps: 700, seed: from + seed, ..NoisyWorld::default() })?;
             let params = StateSpace::default();
             let model = state_space(&panel, &params)?;
             let skill = state_space::skill(&panel, &params)?;
@@ -186,18 +187,42 @@ fn trust(count: u64) -> Result<(), Error> {
     Ok(())
 }
 
+/// How long 300 agents over 700 bins take, round by round.
+fn large(seed: u64) -> Result<(), Error> {
+    let world = NoisyWorld { agents: 300, edge_probability: 0.02, steps: 700, seed, ..NoisyWorld::default() };
+    let (panel, _) = noisy(&world)?;
+    let begun = std::time::Instant::now();
+    let mut learner = Learner::new(&panel, &StateSpace::default())?;
+    while !learner.done() {
+        let round = learner.round()?;
+        println!(
+            "round {}: log-likelihood {:.2}, {:.1} s",
+            round.number,
+            round.log_likelihood,
+            begun.elapsed().as_secs_f64()
+        );
+    }
+    let first = hub_first(&learner.model()?)?;
+    println!("300 agents, 700 bins: {:.1} s, hub first: {}", begun.elapsed().as_secs_f64(), first == 1.0);
+    Ok(())
+}
+
 fn main() -> Result<(), Error> {
     let count: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(40);
     let wanted = std::env::args().nth(2);
+    let from: Option<u64> = std::env::args().nth(3).and_then(|text| text.parse().ok());
     let asked = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
     if asked("hub") {
-        hub(count)?;
+        hub(count, from.unwrap_or(100))?;
     }
     if asked("strengths") {
-        strengths(count)?;
+        strengths(count, from.unwrap_or(300))?;
+    }
+    if wanted.as_deref() == Some("large") {
+        large(from.unwrap_or(700))?;
     }
     if asked("trust") {
-        trust(count)?;
+        trust(count, from.unwrap_or(500))?;
     }
     Ok(())
 }

@@ -334,7 +334,7 @@ impl<'a> Learner<'a> {
                 pull: self.params.pull,
                 adaptation_given: self.params.adaptation.is_some(),
                 strengths: self.state.strengths.as_ref().map(Strengths::relative),
-                self_weight: self.state.strengths.as_ref().map(Strengths::self_weight),
+                self_weight: self.state.strengths.as_ref().map(|found| found.self_weight(&hearing)),
                 common: dynamics.sway.as_ref().map(|sway| Common {
                     groups: sway.mood.groups.clone(),
                     loading: sway.loading.chunks(ratios).map(<[f64]>::to_vec).collect(),
@@ -649,13 +649,13 @@ impl State {
             spread,
             sway,
         };
-        let strengths = match (params.weights, &params.support) {
-            (Weights::Strengths, Some(_)) => Some(Strengths::equal(agents, FIRST_SELF_WEIGHT)),
-            _ => None,
-        };
         let sum = 1.0 - params.adaptation.unwrap_or(FIRST_ADAPTATION);
         let nothing = Moments::empty(agents, ratios);
         let hearing = Hearing::by(&nothing, crowd, params.support.as_deref(), (0..agents).collect());
+        let strengths = match (params.weights, &params.support) {
+            (Weights::Strengths, Some(_)) => Some(Strengths::equal(agents, &hearing, FIRST_SELF_WEIGHT)),
+            _ => None,
+        };
         let columns = hearing.each(|position| {
             let speakers = hearing.regressors(position);
             let own = |speaker: usize| f64::from(u8::from(speaker == hearing.original(hearing.listeners[position])));
@@ -710,13 +710,11 @@ impl State {
                     sway.loading = known;
                 }
             }
-            let known = smoothing.strengths.as_deref().zip(smoothing.self_weight);
-            let sound = |(strengths, own): &(&[f64], f64)| {
-                strengths.len() == agents && strengths.iter().all(|g| *g > 0.0) && *own > 0.0 && *own < 1.0
-            };
-            if let Some((strengths, own)) = known.filter(sound) {
-                let owns = (0..agents).map(|agent| model.combination.weight(agent, agent));
-                self.strengths = Some(Strengths::given(strengths, owns, own));
+            let sound =
+                |strengths: &&[f64]| strengths.len() == agents && strengths.iter().all(|g| *g > 0.0 && g.is_finite());
+            if let Some(strengths) = smoothing.strengths.as_deref().filter(sound) {
+                let own = |agent: usize| model.combination.weight(agent, agent);
+                self.strengths = Some(Strengths::given(strengths, &hearing, own));
             }
         }
     }
