@@ -4,6 +4,7 @@ use crate::Error;
 use headwater::Roster;
 use headwater::graph::Graph;
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The rows of an edge file, checked but not yet tied to a roster.
@@ -25,10 +26,8 @@ struct Row {
 
 /// Reads an edge file.
 pub fn read_edges(path: &Path) -> Result<Edges, Error> {
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .from_path(path)
-        .map_err(|error| Error::file(path, format!("cannot be read: {error}")))?;
+    let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
     let header = reader.headers().map_err(|error| Error::file(path, error.to_string()))?.clone();
     let column = |name: &str| header.iter().position(|header| header.trim() == name);
     let (Some(source), Some(target)) = (column("source"), column("target")) else {
