@@ -74,13 +74,9 @@ def main() -> None:
     array = world()
     size = array.nbytes / 2**20
     print(f"N = {AGENTS}, T = {STEPS}, two hypotheses: {size:.1f} MB of probabilities; best of {rounds}\n")
-    print("| fit | Rust call, s | array to arrays, s | more |")
-    print("|---|---|---|---|")
-    compare("free, no symbols", rounds, array, constraint="free", symbols=False)
-    compare("simplex, no symbols", rounds, array, symbols=False)
     assert threading.active_count() == 1
     added = peak_of(lambda: _headwater.Beliefs.from_array(array))
-    print(f"\nBeliefs from the array: {added:.1f} MB more at most, {added / size:.2f} times the array.")
+    print(f"Beliefs from the array: {added:.1f} MB more at most, {added / size:.2f} times the array.")
     turned = np.asfortranarray(array)
     added = peak_of(lambda: _headwater.Beliefs.from_array(turned))
     print(f"The same in Fortran order: {added:.1f} MB, {added / size:.2f} times.")
@@ -88,6 +84,11 @@ def main() -> None:
     call = peak_of(lambda: _headwater.whitened(beliefs, constraint="free", symbols=False))
     whole = peak_of(lambda: headwater.Whitened(constraint="free", symbols=False).fit(array))
     print(f"The fit alone: {call:.1f} MB; from the array: {whole:.1f} MB, {(whole - call) / size:.2f} arrays more.")
+    print()
+    print("| fit | Rust call, s | array to arrays, s | more |")
+    print("|---|---|---|---|")
+    compare("free, no symbols", rounds, array, constraint="free", symbols=False)
+    compare("simplex, no symbols", rounds, array, symbols=False)
 
 
 if __name__ == "__main__":

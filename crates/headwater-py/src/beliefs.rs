@@ -12,12 +12,13 @@ use headwater::{Panel, Roster};
 use headwater_files::{
     Beliefs as Read, Edges, Grain, Names, beliefs_of_batches, beliefs_of_frames, read_beliefs, read_edges, sides,
 };
-use numpy::ndarray::{ArrayView2, ArrayView3, ArrayViewD, Axis, Ix3, Slice};
+use numpy::ndarray::{ArrayView2, ArrayView3, ArrayViewD, Axis, Ix3};
 use numpy::{Element, IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::PyRecordBatchReader;
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -111,22 +112,28 @@ impl Frames<'_> {
     }
 
     /// Fills frames, agent by agent, from a step on; NaN for who is marked as silent.
-    pub(crate) fn read(&self, first: usize, silent: Option<&ArrayView2<'_, bool>>, out: &mut [f64]) {
+    fn read(&self, first: usize, silent: Option<&ArrayView2<'_, bool>>, out: &mut [f64]) {
         let (_, agents, values) = self.sides();
-        let steps = Slice::from(first..first + out.len() / (agents * values).max(1));
+        let frames = out.par_chunks_mut((agents * values).max(1)).enumerate();
+        frames.for_each(|(frame, out)| self.frame(first + frame, silent, out));
+    }
+
+    /// The same for one frame.
+    pub(crate) fn frame(&self, step: usize, silent: Option<&ArrayView2<'_, bool>>, out: &mut [f64]) {
         match self {
-            Frames::Double(array) => copy(array.slice_axis(Axis(0), steps), out),
-            Frames::Single(array) => copy(array.slice_axis(Axis(0), steps), out),
+            Frames::Double(array) => copy(&array.index_axis(Axis(0), step), out),
+            Frames::Single(array) => copy(&array.index_axis(Axis(0), step), out),
         }
         let Some(silent) = silent else { return };
-        let marks = silent.slice_axis(Axis(0), steps);
-        for (belief, _) in out.chunks_mut(values).zip(marks.iter()).filter(|(_, silent)| **silent) {
+        let (_, _, values) = self.sides();
+        let marks = silent.index_axis(Axis(0), step);
+        for (belief, _) in out.chunks_mut(values).zip(&marks).filter(|(_, silent)| **silent) {
             belief.fill(f64::NAN);
         }
     }
 }
 
-fn copy<T: Element + Copy + Into<f64>>(from: ArrayView3<'_, T>, out: &mut [f64]) {
+fn copy<T: Element + Copy + Into<f64>>(from: &ArrayView2<'_, T>, out: &mut [f64]) {
     match from.as_slice() {
         Some(numbers) => out.iter_mut().zip(numbers).for_each(|(out, number)| *out = (*number).into()),
         None => out.iter_mut().zip(from.iter()).for_each(|(out, number)| *out = (*number).into()),

@@ -75,7 +75,7 @@ impl<L: Learner> Stream<L> {
         let stage = watch::stage("following", steps as u64);
         for step in 0..steps {
             watch::check()?;
-            frames.read(step, silent, &mut frame);
+            frames.frame(step, silent, &mut frame);
             let mut said = self.last.clone();
             let silent = frame_of(Path::new(BELIEFS), step, &frame, self.learner.roster(), log_ratios, &mut said)?;
             changes.extend(self.learner.take(&said, &silent)?);

@@ -34,6 +34,16 @@ const MOST_SILENCE: u64 = 1000;
 /// assert_eq!((raised, ratio[0]), (0, 3f64.ln()));
 /// ```
 pub fn log_ratios<S: AsRef<str>>(probabilities: &[f64], out: &mut [f64], hypotheses: &[S]) -> Result<usize, Error> {
+    // Nearly all beliefs: two hypotheses, and nothing to be said.
+    if let (&[first, second], [ratio]) = (probabilities, &mut *out)
+        && first > 0.0
+        && second > 0.0
+        && (first + second - 1.0).abs() <= SUM_TOLERANCE
+        && (first / second).is_normal()
+    {
+        *ratio = (first / second).ln();
+        return Ok(0);
+    }
     let mut raised = 0;
     let mut sum = 0.0;
     for (position, &value) in probabilities.iter().enumerate() {
