@@ -534,63 +534,117 @@ pub type Names = (Vec<String>, Vec<String>);
 /// asked for all steps in order, some at a time. NaN for all numbers of a belief is silence.
 pub fn beliefs_of_frames(
     path: &Path,
-    (steps, agents, values): (usize, usize, usize),
+    sides: (usize, usize, usize),
     log_ratios: bool,
     names: Option<Names>,
     mut read: impl FnMut(usize, &mut [f64]) -> Result<(), Error>,
 ) -> Result<Beliefs, Error> {
-    if steps == 0 {
-        return Err(Error::file(path, "holds no time steps"));
-    }
-    let roster = match names {
-        None => Roster::numbered(agents, values + usize::from(log_ratios)),
-        Some((agents, hypotheses)) => Roster::new(agents, hypotheses),
-    };
-    let roster = roster.map_err(Error::data(path))?;
-    let met = (roster.agents().len(), roster.hypotheses().len());
-    if met != (agents, values + usize::from(log_ratios)) {
-        return Err(Error::data(path)(headwater::Error::Shape {
-            what: "names",
-            met: format!("{} agents and {} hypotheses", met.0, met.1),
-            wanted: format!("{agents} and {}", values + usize::from(log_ratios)),
-        }));
-    }
-    let ratios = roster.ratios();
-    let mut log_beliefs = vec![0.0; steps * agents * ratios];
-    let mut posts = vec![1u32; steps * agents];
-    let (mut silent, mut zeros, mut first_zero) = (false, 0, None);
-    let mut sieve = Sieve::new();
-    let width = agents * values;
-    let at_once = (FLOATS_AT_ONCE / width).clamp(1, steps);
-    let mut buffer = vec![0.0; at_once * width];
-    let chunks = log_beliefs.chunks_mut(at_once * agents * ratios).zip(posts.chunks_mut(at_once * agents));
-    for (chunk, (out, posts)) in chunks.enumerate() {
-        let first = chunk * at_once;
-        let frames = &mut buffer[..posts.len() * values];
+    let mut gate = Gate::open(path, sides, log_ratios, names)?;
+    let (steps, agents, values) = sides;
+    let at_once = (FLOATS_AT_ONCE / (agents * values)).clamp(1, steps);
+    let mut buffer = vec![0.0; at_once * agents * values];
+    for first in (0..steps).step_by(at_once) {
+        let frames = &mut buffer[..at_once.min(steps - first) * agents * values];
         read(first, frames)?;
-        let frames = frames.par_chunks_exact(width).zip(out.par_chunks_exact_mut(agents * ratios));
-        let checked: Vec<Result<Checked, Error>> = (frames.zip(posts.par_chunks_exact_mut(agents)).enumerate())
-            .map(|(frame, ((values, out), posts))| {
-                array_frame(values, out, posts, &roster, log_ratios).map_err(|(agent, problem)| {
+        gate.take(first, frames)?;
+    }
+    gate.close()
+}
+
+/// The same of an array that is at hand in C order: it is read where it is.
+pub fn beliefs_of_array(
+    path: &Path,
+    sides: (usize, usize, usize),
+    log_ratios: bool,
+    names: Option<Names>,
+    array: &[f64],
+) -> Result<Beliefs, Error> {
+    let mut gate = Gate::open(path, sides, log_ratios, names)?;
+    gate.take(0, array)?;
+    gate.close()
+}
+
+/// Where frames of an array become log-ratios, on all threads.
+struct Gate<'a> {
+    path: &'a Path,
+    sides: (usize, usize, usize),
+    log_ratios: bool,
+    roster: Roster,
+    log_beliefs: Vec<f64>,
+    /// Places of silent cells, T×N.
+    silent: Vec<usize>,
+    zeros: usize,
+    first_zero: Option<String>,
+    sieve: Sieve,
+}
+
+impl<'a> Gate<'a> {
+    fn open(
+        path: &'a Path,
+        sides: (usize, usize, usize),
+        log_ratios: bool,
+        names: Option<Names>,
+    ) -> Result<Self, Error> {
+        let (steps, agents, values) = sides;
+        if steps == 0 {
+            return Err(Error::file(path, "holds no time steps"));
+        }
+        let roster = match names {
+            None => Roster::numbered(agents, values + usize::from(log_ratios)),
+            Some((agents, hypotheses)) => Roster::new(agents, hypotheses),
+        };
+        let roster = roster.map_err(Error::data(path))?;
+        let met = (roster.agents().len(), roster.hypotheses().len());
+        if met != (agents, values + usize::from(log_ratios)) {
+            return Err(Error::data(path)(headwater::Error::Shape {
+                what: "names",
+                met: format!("{} agents and {} hypotheses", met.0, met.1),
+                wanted: format!("{agents} and {}", values + usize::from(log_ratios)),
+            }));
+        }
+        let log_beliefs = vec![0.0; steps * agents * roster.ratios()];
+        let sieve = Sieve::new();
+        Ok(Gate { path, sides, log_ratios, roster, log_beliefs, silent: Vec::new(), zeros: 0, first_zero: None, sieve })
+    }
+
+    /// Frames from a step on.
+    fn take(&mut self, first: usize, frames: &[f64]) -> Result<(), Error> {
+        let (_, agents, values) = self.sides;
+        let (path, roster, log_ratios, sieve) = (self.path, &self.roster, self.log_ratios, self.sieve);
+        let width = agents * roster.ratios();
+        let out = self.log_beliefs[first * width..].par_chunks_exact_mut(width);
+        let checked: Vec<Result<Checked, Error>> = (frames.par_chunks_exact(agents * values).zip(out).enumerate())
+            .map(|(frame, (values, out))| {
+                array_frame(values, out, roster, log_ratios, sieve).map_err(|(agent, problem)| {
                     Error::place(path, format!("cell [{}, {agent}]", first + frame), problem)
                 })
             })
             .collect();
-        for (frame, checked) in checked.into_iter().enumerate() {
+        for (step, checked) in (first..).zip(checked) {
             let checked = checked?;
-            silent |= checked.silent;
-            zeros += checked.zeros;
-            sieve.merge(checked.sieve);
-            if let (None, Some(agent)) = (&first_zero, checked.first_zero) {
-                first_zero = Some(format!("cell [{}, {agent}]", first + frame));
+            self.silent.extend(checked.silent.iter().map(|agent| step * agents + agent));
+            self.zeros += checked.zeros;
+            self.sieve.merge(checked.sieve);
+            if let (None, Some(agent)) = (&self.first_zero, checked.first_zero) {
+                self.first_zero = Some(format!("cell [{step}, {agent}]"));
             }
         }
+        Ok(())
     }
-    let cells = steps * agents * values;
-    check_zeros(path, zeros, cells, first_zero.as_deref())?;
-    let times = Times::Steps((0..steps as i64).collect());
-    let panel = Panel::new(roster, times, log_beliefs, silent.then_some(posts)).map_err(Error::data(path))?;
-    Ok(Beliefs { panel, zeros, cells, grain: sieve.grain() })
+
+    fn close(self) -> Result<Beliefs, Error> {
+        let (steps, agents, values) = self.sides;
+        let cells = steps * agents * values;
+        check_zeros(self.path, self.zeros, cells, self.first_zero.as_deref())?;
+        let posts = (!self.silent.is_empty()).then(|| {
+            let mut posts = vec![1; steps * agents];
+            self.silent.iter().for_each(|&cell| posts[cell] = 0);
+            posts
+        });
+        let times = Times::Steps((0..steps as i64).collect());
+        let panel = Panel::new(self.roster, times, self.log_beliefs, posts).map_err(Error::data(self.path))?;
+        Ok(Beliefs { panel, zeros: self.zeros, cells, grain: self.sieve.grain() })
+    }
 }
 
 /// One frame of a stream, agent by agent, as N×H log-ratios in column order, and who was silent; the cells of the silent are
@@ -603,15 +657,16 @@ pub fn frame_of(
     log_ratios: bool,
     out: &mut [f64],
 ) -> Result<Vec<bool>, Error> {
-    let mut posts = vec![1; roster.agents().len()];
-    array_frame(values, out, &mut posts, roster, log_ratios)
+    let checked = array_frame(values, out, roster, log_ratios, Sieve::new())
         .map_err(|(agent, problem)| Error::place(path, format!("cell [{step}, {agent}]"), problem))?;
-    Ok(posts.into_iter().map(|posts| posts == 0).collect())
+    let mut silent = vec![false; roster.agents().len()];
+    checked.silent.iter().for_each(|&agent| silent[agent] = true);
+    Ok(silent)
 }
 
-/// What the door met in one frame of an array.
+/// What the gate met in one frame of an array.
 struct Checked {
-    silent: bool,
+    silent: Vec<usize>,
     zeros: usize,
     first_zero: Option<usize>,
     sieve: Sieve,
@@ -621,17 +676,16 @@ struct Checked {
 fn array_frame(
     values: &[f64],
     out: &mut [f64],
-    posts: &mut [u32],
     roster: &Roster,
     log_ratios: bool,
+    sieve: Sieve,
 ) -> Result<Checked, (usize, String)> {
-    let agents = posts.len();
-    let mut checked = Checked { silent: false, zeros: 0, first_zero: None, sieve: Sieve::new() };
+    let agents = roster.agents().len();
+    let mut checked = Checked { silent: Vec::new(), zeros: 0, first_zero: None, sieve };
     let mut ratios = vec![0.0; roster.ratios()];
     for (agent, row) in values.chunks_exact(values.len() / agents).enumerate() {
         if row.iter().all(|value| value.is_nan()) {
-            posts[agent] = 0;
-            checked.silent = true;
+            checked.silent.push(agent);
             continue;
         }
         let raised = ratios_of(row, &mut ratios, roster.hypotheses(), log_ratios).map_err(|error| match error {

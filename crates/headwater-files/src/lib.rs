@@ -13,8 +13,8 @@ mod npy;
 mod time;
 
 pub use beliefs::{
-    Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, Names, beliefs_of_batches, beliefs_of_frames, frame_of,
-    read_beliefs, sides,
+    Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, Names, beliefs_of_array, beliefs_of_batches,
+    beliefs_of_frames, frame_of, read_beliefs, sides,
 };
 pub use draft::{Draft, discard_drafts};
 pub use edges::{Edges, read_edges};

@@ -10,7 +10,8 @@ use headwater::panel::{Times, probabilities};
 use headwater::simulate::{Change, Likelihoods, Network, World, WorldParams, run};
 use headwater::{Panel, Roster};
 use headwater_files::{
-    Beliefs as Read, Edges, Grain, Names, beliefs_of_batches, beliefs_of_frames, read_beliefs, read_edges, sides,
+    Beliefs as Read, Edges, Grain, Names, beliefs_of_array, beliefs_of_batches, beliefs_of_frames, read_beliefs,
+    read_edges, sides,
 };
 use numpy::ndarray::{ArrayView2, ArrayView3, ArrayViewD, Axis, Ix3};
 use numpy::{Element, IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
@@ -174,11 +175,17 @@ impl Beliefs {
         let marks = marks(&silent, sides)?;
         let names = names(agents, hypotheses, sides, log_ratios)?;
         done(py, &Manner::default(), || {
+            let path = Path::new(BELIEFS);
+            if let (Frames::Double(array), None) = (&frames, &marks)
+                && let Some(array) = array.as_slice()
+            {
+                return Ok(beliefs_of_array(path, sides, log_ratios, names, array)?.into());
+            }
             let read = |first: usize, out: &mut [f64]| {
                 frames.read(first, marks.as_ref(), out);
                 Ok(())
             };
-            Ok(beliefs_of_frames(Path::new(BELIEFS), sides, log_ratios, names, read)?.into())
+            Ok(beliefs_of_frames(path, sides, log_ratios, names, read)?.into())
         })
     }
 

@@ -9,15 +9,22 @@
 use super::moments::Moments;
 use super::mood::Mood;
 use crate::{Error, Panel, watch};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
-use faer::linalg::solvers::Llt;
-use faer::prelude::Solve;
-use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Columns of a product per task; fixed, so that the thread count changes no bit.
-const COLUMNS_PER_TASK: usize = 64;
+/// Tasks that a large product is cut into; fixed, so that the thread count changes no bit.
+const TASKS: usize = 6;
+
+/// Columns of a product that are worth no second task.
+const FEW_COLUMNS: usize = 64;
+
+/// Steps whose way back is prepared at a time: each is a task of its own.
+const STEPS_AT_A_TIME: usize = 16;
 
 /// Bytes that the covariances of all steps may take.
 const MOST_BYTES: f64 = 8e9;
@@ -69,14 +76,10 @@ pub(crate) struct Filtered {
     pub(crate) forecast: Vec<f64>,
     /// T × D: the same given the frame itself as well.
     known: Vec<f64>,
-    /// Covariances that belong to them, when they were asked for.
-    spreads: Vec<Spread>,
-}
-
-#[derive(Debug)]
-struct Spread {
-    forecast: Mat<f64>,
-    known: Mat<f64>,
+    /// Covariances P that belong to the latter, when they were asked for.
+    spreads: Vec<Mat<f64>>,
+    /// BᵀP of all but the last: the covariance of a forecast is made of it.
+    carried: Vec<Mat<f64>>,
 }
 
 /// What is known of each frame from all of them.
@@ -90,43 +93,71 @@ pub(crate) struct Smoothed {
     pub(crate) noise: (Mat<f64>, usize),
 }
 
-/// `out = alpha·left·right (+ out)`, on all threads when it is large.
-fn product(out: MatMut<'_, f64>, add: Accum, left: MatRef<'_, f64>, right: MatRef<'_, f64>, alpha: f64) {
-    if out.ncols() <= COLUMNS_PER_TASK {
-        return matmul(out, add, left, right, alpha, Par::Seq);
-    }
-    let tasks = out.par_col_chunks_mut(COLUMNS_PER_TASK).enumerate();
-    tasks.for_each(|(task, out)| {
-        let right = right.subcols(task * COLUMNS_PER_TASK, out.ncols());
-        matmul(out, add, left, right, alpha, Par::Seq);
+fn columns_per_task(columns: usize) -> usize {
+    if columns <= FEW_COLUMNS { columns.max(1) } else { columns.div_ceil(TASKS).next_multiple_of(4) }
+}
+
+/// `out = left·right`, on all threads when it is large.
+fn product(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
+    let width = columns_per_task(out.ncols());
+    out.par_col_chunks_mut(width).enumerate().for_each(|(task, out)| {
+        let right = right.subcols(task * width, out.ncols());
+        matmul(out, Accum::Replace, left, right, 1.0, Par::Seq);
     });
 }
 
-/// Solves for many right-hand sides, on all threads when there are many.
-fn solved(llt: &Llt<f64>, mut right: Mat<f64>) -> Mat<f64> {
-    if right.ncols() <= COLUMNS_PER_TASK {
-        llt.solve_in_place(&mut right);
-    } else {
-        right.par_col_chunks_mut(COLUMNS_PER_TASK).for_each(|mut part| llt.solve_in_place(&mut part));
-    }
-    right
+/// `out (+)= alpha·left·right` where that is symmetric, on and below the diagonal. `first`: the column of the whole that
+/// is the first of `out`.
+fn lower_product(
+    out: MatMut<'_, f64>,
+    first: usize,
+    add: Accum,
+    left: MatRef<'_, f64>,
+    right: MatRef<'_, f64>,
+    alpha: f64,
+) {
+    let width = columns_per_task(out.ncols());
+    out.par_col_chunks_mut(width).enumerate().for_each(|(task, out)| {
+        let (begin, columns) = (task * width, out.ncols());
+        let (top, rows) = (first + begin, left.nrows() - first - begin);
+        matmul(
+            out.subrows_mut(top, rows),
+            add,
+            left.subrows(top, rows),
+            right.subcols(begin, columns),
+            alpha,
+            Par::Seq,
+        );
+    });
 }
 
-fn factored(matrix: &Mat<f64>) -> Result<Llt<f64>, Error> {
-    matrix.llt(Side::Lower).map_err(|_| Error::Undefined {
-        what: "the state-space fit",
-        reason: "a covariance of the beliefs is no longer positive: the scores are too extreme or too few".into(),
-    })
-}
-
-/// Both halves alike: rounding must not build up over thousands of steps.
-fn symmetric(matrix: &mut Mat<f64>) {
-    for column in 1..matrix.ncols() {
-        for row in 0..column {
-            let mean = 0.5 * (matrix[(row, column)] + matrix[(column, row)]);
-            matrix[(row, column)] = mean;
-            matrix[(column, row)] = mean;
+/// Above the diagonal what is below it.
+fn mirror(matrix: &mut Mat<f64>) {
+    /// Side of a tile that fits a cache.
+    const TILE: usize = 32;
+    let size = matrix.ncols();
+    for first in (0..size).step_by(TILE) {
+        for second in (0..=first).step_by(TILE) {
+            for column in first..(first + TILE).min(size) {
+                for row in second..(second + TILE).min(column) {
+                    matrix[(row, column)] = matrix[(column, row)];
+                }
+            }
         }
+    }
+}
+
+/// L of a covariance LLᵀ, on and below the diagonal.
+fn factored(mut matrix: Mat<f64>) -> Result<Mat<f64>, Error> {
+    let scratch = cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default());
+    let mut memory = MemBuffer::new(scratch);
+    let stack = MemStack::new(&mut memory);
+    match cholesky_in_place(matrix.as_mut(), Default::default(), Par::Seq, stack, Default::default()) {
+        Ok(_) => Ok(matrix),
+        Err(_) => Err(Error::Undefined {
+            what: "the state-space fit",
+            reason: "a covariance of the beliefs is no longer positive: the scores are too extreme or too few".into(),
+        }),
     }
 }
 
@@ -141,7 +172,7 @@ impl Dynamics {
         for ratio in 0..self.ratios {
             let rows = ratio * self.agents;
             let into = out.as_mut().subrows_mut(rows, self.agents);
-            product(into, Accum::Replace, self.hears.transpose(), matrix.subrows(rows, self.agents), 1.0);
+            product(into, self.hears.transpose(), matrix.subrows(rows, self.agents));
         }
         out
     }
@@ -157,15 +188,24 @@ impl Dynamics {
         mean
     }
 
-    /// Adds Q to the covariance of a frame.
-    fn stir(&self, covariance: &mut Mat<f64>) {
+    /// The covariance of a forecast, BᵀPB + Q, of BᵀP.
+    fn stirred(&self, carried: &Mat<f64>) -> Mat<f64> {
+        let (agents, size) = (self.agents, self.size());
+        let mut covariance = Mat::zeros(size, size);
+        for ratio in 0..self.ratios {
+            let out = covariance.as_mut().subcols_mut(ratio * agents, agents);
+            let left = carried.as_ref().subcols(ratio * agents, agents);
+            lower_product(out, ratio * agents, Accum::Replace, left, self.hears.as_ref(), 1.0);
+        }
+        mirror(&mut covariance);
         for (agent, block) in self.innovation.iter().enumerate() {
             for h in 0..self.ratios {
                 for g in 0..self.ratios {
-                    covariance[(h * self.agents + agent, g * self.agents + agent)] += block[(h, g)];
+                    covariance[(h * agents + agent, g * agents + agent)] += block[(h, g)];
                 }
             }
         }
+        covariance
     }
 
     /// Goes through the first `steps` frames of a panel. With `keep` the covariances are kept for the smoother.
@@ -178,7 +218,8 @@ impl Dynamics {
             log_likelihood: 0.0,
             forecast: Vec::with_capacity(steps * size),
             known: Vec::with_capacity(steps * size),
-            spreads: Vec::with_capacity(if keep { steps } else { 0 }),
+            spreads: Vec::new(),
+            carried: Vec::new(),
         };
         let mut mean = self.start.clone();
         let mut covariance = Mat::from_fn(size, size, |row, column| if row == column { self.spread[row] } else { 0.0 });
@@ -186,24 +227,18 @@ impl Dynamics {
             watch::check()?;
             if step > 0 {
                 mean = self.next_mean(&mean, step);
-                let half = self.heard(covariance.as_ref());
-                let mut next = self.heard(half.transpose());
-                self.stir(&mut next);
-                symmetric(&mut next);
-                covariance = next;
+                let carried = self.heard(covariance.as_ref());
+                covariance = self.stirred(&carried);
+                if keep {
+                    out.carried.push(carried);
+                }
             }
             out.forecast.extend_from_slice(&mean);
-            let forecast = keep.then(|| covariance.clone());
             let spoken: Vec<usize> = (0..agents).filter(|&agent| panel.posts(step, agent) > 0).collect();
             if !spoken.is_empty() {
                 let entries: Vec<usize> =
                     (0..ratios).flat_map(|ratio| spoken.iter().map(move |&agent| ratio * agents + agent)).collect();
                 let frame = &panel.cells()[step * size..(step + 1) * size];
-                let surprise: Vec<f64> = entries.iter().map(|&entry| frame[entry] - mean[entry]).collect();
-                let mut gain = Mat::zeros(size, entries.len());
-                for (place, &entry) in entries.iter().enumerate() {
-                    gain.col_as_slice_mut(place).copy_from_slice(covariance.col_as_slice(entry));
-                }
                 let mut met = Mat::from_fn(entries.len(), entries.len(), |row, column| {
                     covariance[(entries[row], entries[column])]
                 });
@@ -215,21 +250,28 @@ impl Dynamics {
                         }
                     }
                 }
-                let llt = factored(&met)?;
-                let weighed = solved(&llt, gain.transpose().to_owned());
-                let scaled = solved(&llt, Mat::from_fn(entries.len(), 1, |row, _| surprise[row]));
-                let distance: f64 = surprise.iter().zip(scaled.col_as_slice(0)).map(|(a, b)| a * b).sum();
-                let log_volume: f64 = (0..entries.len()).map(|row| 2.0 * llt.L()[(row, row)].ln()).sum::<f64>();
+                // S = LLᵀ is the covariance of what is said; W = L⁻¹(P's rows of it) and s = L⁻¹(surprise) give the rest:
+                // the mean moves by Wᵀs, P falls by WᵀW.
+                let lower = factored(met)?;
+                let mut weighed = Mat::from_fn(entries.len(), size, |row, column| covariance[(entries[row], column)]);
+                weighed.par_col_chunks_mut(columns_per_task(size)).for_each(|part| {
+                    solve_lower_triangular_in_place(lower.as_ref(), part, Par::Seq);
+                });
+                let mut scaled = Mat::from_fn(entries.len(), 1, |row, _| frame[entries[row]] - mean[entries[row]]);
+                solve_lower_triangular_in_place(lower.as_ref(), scaled.as_mut(), Par::Seq);
+                let distance: f64 = scaled.col_as_slice(0).iter().map(|value| value * value).sum();
+                let log_volume: f64 = (0..entries.len()).map(|row| 2.0 * lower[(row, row)].ln()).sum::<f64>();
                 out.log_likelihood -=
                     0.5 * (distance + log_volume + entries.len() as f64 * (2.0 * std::f64::consts::PI).ln());
-                let moved = &gain * &scaled;
+                let mut moved = Mat::zeros(size, 1);
+                matmul(moved.as_mut(), Accum::Replace, weighed.transpose(), scaled.as_ref(), 1.0, Par::Seq);
                 mean.iter_mut().zip(moved.col_as_slice(0)).for_each(|(mean, moved)| *mean += moved);
-                product(covariance.as_mut(), Accum::Add, gain.as_ref(), weighed.as_ref(), -1.0);
-                symmetric(&mut covariance);
+                lower_product(covariance.as_mut(), 0, Accum::Add, weighed.transpose(), weighed.as_ref(), -1.0);
+                mirror(&mut covariance);
             }
             out.known.extend_from_slice(&mean);
-            if let Some(forecast) = forecast {
-                out.spreads.push(Spread { forecast, known: covariance.clone() });
+            if keep {
+                out.spreads.push(covariance.clone());
             }
         }
         Ok(out)
@@ -254,41 +296,44 @@ impl Dynamics {
         let (agents, ratios, size) = (self.agents, self.ratios, self.size());
         let steps = filtered.spreads.len();
         let mut frames = filtered.known.clone();
-        let mut spread = filtered.spreads[steps - 1].known.clone();
+        let mut spread = filtered.spreads[steps - 1].clone();
         let mut noise = (Mat::zeros(ratios, ratios), 0);
         let mut blurs: Vec<Blur> = (1..borders.len()).map(|_| Blur::none(agents, ratios)).collect();
         let mut stretch = blurs.len();
         self.residuals(panel, steps - 1, &frames, &spread, &mut noise);
+        let mut ways: Vec<Back> = Vec::new();
         for step in (0..steps - 1).rev() {
             watch::check()?;
             while stretch > 0 && borders[stretch] > step + 1 {
                 stretch -= 1;
             }
-            let Spread { known, .. } = &filtered.spreads[step];
-            let ahead = &filtered.spreads[step + 1].forecast;
-            // J = P_f Bᶠ (P⁻)⁻¹, held as its transpose.
-            let crossed = self.heard(known.as_ref());
-            let back = solved(&factored(ahead)?, crossed.clone());
+            if ways.is_empty() {
+                let steps = (step + 1).saturating_sub(STEPS_AT_A_TIME)..step + 1;
+                ways =
+                    steps.into_par_iter().map(|step| self.back(&filtered.carried[step])).collect::<Result<_, _>>()?;
+            }
+            let Some(Back { ahead, gain }) = ways.pop() else { break };
             let mut difference = Mat::zeros(size, 1);
             for row in 0..size {
                 difference[(row, 0)] = frames[(step + 1) * size + row] - filtered.forecast[(step + 1) * size + row];
             }
-            let moved = back.transpose() * &difference;
+            let mut moved = Mat::zeros(size, 1);
+            matmul(moved.as_mut(), Accum::Replace, gain.transpose(), difference.as_ref(), 1.0, Par::Seq);
             frames[step * size..(step + 1) * size]
                 .iter_mut()
                 .zip(moved.col_as_slice(0))
                 .for_each(|(mean, moved)| *mean += moved);
-            // Cov(x_t, x_{t+1}) = J P_s(t+1); then P_s(t) = P_f + (J P_s(t+1) − P_f Bᶠ)Jᵀ.
-            let mut lagged = Mat::zeros(size, size);
-            product(lagged.as_mut(), Accum::Replace, back.transpose(), spread.as_ref(), 1.0);
+            // P_s(t) = P + J(P_s(t+1) − P⁻)Jᵀ, and Cov(x_t, x_{t+1}) = JP_s(t+1) = J(P_s(t+1) − P⁻) + PB.
             let blur = &mut blurs[stretch];
             blur.present(&spread, agents, ratios);
-            blur.lagged += &lagged;
-            lagged -= crossed.transpose();
-            let mut before = known.clone();
-            product(before.as_mut(), Accum::Add, lagged.as_ref(), back.as_ref(), 1.0);
-            symmetric(&mut before);
-            spread = before;
+            spread -= &ahead;
+            let mut learned = ahead;
+            product(learned.as_mut(), gain.transpose(), spread.as_ref());
+            blur.lagged += &learned;
+            blur.carried += &filtered.carried[step];
+            spread.copy_from(&filtered.spreads[step]);
+            lower_product(spread.as_mut(), 0, Accum::Add, learned.as_ref(), gain.as_ref(), 1.0);
+            mirror(&mut spread);
             blur.past += &spread;
             self.residuals(panel, step, &frames, &spread, &mut noise);
         }
@@ -304,11 +349,22 @@ impl Dynamics {
                 let mut moments = Moments::empty(agents, ratios);
                 let transitions = (border[0] - 1) * size..(border[1] - 1) * size;
                 moments.push_pairs(&frames[transitions.clone()], &after[transitions]);
-                moments.blur(&blur.past, &blur.lagged, &blur.present);
+                moments.blur(&blur.past, &(&blur.lagged + blur.carried.transpose()), &blur.present);
                 moments
             })
             .collect();
         Ok(Smoothed { frames, stretches, noise })
+    }
+
+    /// What leads back from a step to the one before, of that one's BᵀP.
+    fn back(&self, carried: &Mat<f64>) -> Result<Back, Error> {
+        watch::check()?;
+        let ahead = self.stirred(carried);
+        let lower = factored(ahead.clone())?;
+        let mut gain = carried.clone();
+        solve_lower_triangular_in_place(lower.as_ref(), gain.as_mut(), Par::Seq);
+        solve_upper_triangular_in_place(lower.transpose(), gain.as_mut(), Par::Seq);
+        Ok(Back { ahead, gain })
     }
 
     /// Adds what one frame says of the noise of a post.
@@ -328,10 +384,20 @@ impl Dynamics {
     }
 }
 
+/// From what is known of a frame to what was known of the one before.
+struct Back {
+    /// P⁻, the covariance of the forecast.
+    ahead: Mat<f64>,
+    /// Jᵀ = (P⁻)⁻¹BᵀP.
+    gain: Mat<f64>,
+}
+
 /// What is not known of the frames of a stretch: summed covariances.
 struct Blur {
     past: Mat<f64>,
+    /// Of x_t with x_{t+1}: this, and the transpose of BᵀP.
     lagged: Mat<f64>,
+    carried: Mat<f64>,
     /// N blocks of H × H.
     present: Vec<f64>,
 }
@@ -342,6 +408,7 @@ impl Blur {
         Blur {
             past: Mat::zeros(size, size),
             lagged: Mat::zeros(size, size),
+            carried: Mat::zeros(size, size),
             present: vec![0.0; agents * ratios * ratios],
         }
     }

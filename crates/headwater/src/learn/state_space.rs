@@ -12,7 +12,7 @@
 use super::fit;
 use super::gsl::Constraint;
 use super::hearing::{Crowd, Hearing};
-use super::kalman::{Dynamics, Smoothed, Sway};
+use super::kalman::{Dynamics, Filtered, Smoothed, Sway};
 use super::moments::Moments;
 use super::mood::Mood;
 use super::simplex;
@@ -186,16 +186,18 @@ impl<'a> Learner<'a> {
     pub fn round(&mut self) -> Result<Round, Error> {
         let leap = self.leap.take();
         let mut leapt = leap.is_some();
-        let mut expected = self.state.expected(self.panel, self.steps);
+        let mut filtered = self.state.filtered(self.panel, self.steps);
         if let Some(fallback) = leap {
             let reached = self.latest.map_or(f64::NEG_INFINITY, |latest| latest.log_likelihood);
-            if !expected.as_ref().is_ok_and(|(log_likelihood, _)| *log_likelihood >= reached) {
+            if !filtered.as_ref().is_ok_and(|(log_likelihood, _)| *log_likelihood >= reached) {
                 self.state = fallback;
                 leapt = false;
-                expected = self.state.expected(self.panel, self.steps);
+                filtered = self.state.filtered(self.panel, self.steps);
             }
         }
-        let (log_likelihood, smoothed) = expected?;
+        let (log_likelihood, filtered) = filtered?;
+        let smoothed = self.state.dynamics.smooth(self.panel, &filtered, &[1, self.steps])?;
+        drop(filtered);
         let begun = std::mem::take(&mut self.begun);
         let before = self.state.numbers(&self.params);
         self.state.maximise(&smoothed, &self.params, &self.crowd);
@@ -547,11 +549,10 @@ fn extrapolated(first: &[f64], second: &[f64], third: &[f64]) -> Vec<f64> {
 }
 
 impl State {
-    /// The log-likelihood, less the prior's penalty, and what they believed.
-    fn expected(&self, panel: &Panel, steps: usize) -> Result<(f64, Smoothed), Error> {
+    /// The log-likelihood, less the prior's penalty, and what was known as time went on.
+    fn filtered(&self, panel: &Panel, steps: usize) -> Result<(f64, Filtered), Error> {
         let filtered = self.dynamics.filter(panel, steps, true)?;
-        let smoothed = self.dynamics.smooth(panel, &filtered, &[1, steps])?;
-        Ok((filtered.log_likelihood - self.penalty, smoothed))
+        Ok((filtered.log_likelihood - self.penalty, filtered))
     }
 
     /// All parameters as numbers that may be extrapolated: logarithms of what is positive.
