@@ -82,6 +82,11 @@ impl Sieve {
         self.single &= f64::from(value as f32) == value;
     }
 
+    /// Whether nothing that passes by could change what was found.
+    fn through(&self) -> bool {
+        self.decimals > Grain::MOST && !self.single
+    }
+
     fn merge(&mut self, other: Sieve) {
         self.decimals = self.decimals.max(other.decimals);
         self.single &= other.single;
@@ -684,6 +689,16 @@ fn array_frame(
     let mut checked = Checked { silent: Vec::new(), zeros: 0, first_zero: None, sieve };
     let mut ratios = vec![0.0; roster.ratios()];
     for (agent, row) in values.chunks_exact(values.len() / agents).enumerate() {
+        if !checked.sieve.through() {
+            row.iter().filter(|value| value.is_finite()).for_each(|value| checked.sieve.see(*value));
+        }
+        // Nearly all beliefs.
+        if let (&[first, second], false) = (row, log_ratios)
+            && let Some(ratio) = panel::log_ratio(first, second)
+        {
+            out[agent] = ratio;
+            continue;
+        }
         if row.iter().all(|value| value.is_nan()) {
             checked.silent.push(agent);
             continue;
@@ -692,7 +707,6 @@ fn array_frame(
             headwater::Error::Belief { hypothesis, problem } => (agent, format!("hypothesis {hypothesis}: {problem}")),
             other => (agent, other.to_string()),
         })?;
-        row.iter().for_each(|value| checked.sieve.see(*value));
         if raised > 0 {
             checked.zeros += raised;
             checked.first_zero = checked.first_zero.or(Some(agent));

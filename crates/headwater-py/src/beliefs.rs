@@ -32,11 +32,26 @@ pub(crate) struct Beliefs {
     pub(crate) panel: Arc<Panel>,
     raised: Option<String>,
     pub(crate) grain: Grain,
+    /// Where they were read.
+    path: Option<PathBuf>,
+}
+
+impl Beliefs {
+    /// Names the file, where there is one, that an error of the library concerns.
+    pub(crate) fn about(&self) -> impl Fn(headwater::Error) -> Trouble {
+        let path = self.path.clone();
+        move |source| match &path {
+            Some(path) if !matches!(source, headwater::Error::Parameter { .. }) => {
+                headwater_files::Error::Data { path: path.clone(), source }.into()
+            }
+            _ => source.into(),
+        }
+    }
 }
 
 impl From<Read> for Beliefs {
     fn from(read: Read) -> Self {
-        Beliefs { raised: read.raised(), grain: read.grain, panel: Arc::new(read.panel) }
+        Beliefs { raised: read.raised(), grain: read.grain, panel: Arc::new(read.panel), path: None }
     }
 }
 
@@ -207,7 +222,8 @@ impl Beliefs {
     #[staticmethod]
     #[pyo3(signature = (path, log_ratios = false))]
     fn from_file(py: Python<'_>, path: PathBuf, log_ratios: bool) -> PyResult<Self> {
-        done(py, &Manner::default(), || Ok(read_beliefs(&path, log_ratios)?.into()))
+        let read = done(py, &Manner::default(), || Ok(read_beliefs(&path, log_ratios)?))?;
+        Ok(Beliefs { path: Some(path), ..read.into() })
     }
 
     #[getter]
@@ -438,6 +454,9 @@ pub(crate) fn simulate(
             _ => World::new(params)?,
         };
         let panel = run(&mut world)?;
-        Ok((Beliefs { panel: Arc::new(panel), raised: None, grain: Grain::Double }, Model::from(world.truth())))
+        Ok((
+            Beliefs { panel: Arc::new(panel), raised: None, grain: Grain::Double, path: None },
+            Model::from(world.truth()),
+        ))
     })
 }

@@ -70,11 +70,11 @@ pub(crate) fn whitened(
         support: support(graph.as_deref(), beliefs.panel.roster())?,
     };
     let memory = memory(forget, recent)?;
-    let (panel, grain) = (&beliefs.panel, beliefs.grain);
+    let (panel, grain, about) = (&beliefs.panel, beliefs.grain, beliefs.about());
     done(py, &Manner { progress, threads }, || {
         let filled = tested::fill(panel);
         let mut model = if memory == Memory::All {
-            tested::whitened(&filled, &params)?
+            tested::whitened(&filled, &params).map_err(&about)?
         } else {
             let params = Tracking { whitened: params, memory, window: None };
             let mut tracker = Tracker::new(panel.roster().clone(), params)?;
@@ -82,11 +82,11 @@ pub(crate) fn whitened(
             let mut silent = filled.silent.chunks_exact(panel.agents());
             for frame in filled.panel.cells().chunks_exact(panel.width()) {
                 watch::check()?;
-                tracker.push_partly(frame, silent.next().unwrap_or(&[]))?;
+                tracker.push_partly(frame, silent.next().unwrap_or(&[])).map_err(&about)?;
                 stage.advance();
             }
             while tracker.rest().is_some() {}
-            let mut model = tested::tracked(&filled, &tracker)?;
+            let mut model = tested::tracked(&filled, &tracker).map_err(&about)?;
             name_times(&mut model, panel.times());
             model
         };
@@ -143,9 +143,9 @@ pub(crate) fn state_space(
         weights: weights.unwrap_or(usual.weights),
     };
     params.check().map_err(Trouble::from)?;
-    let panel = &beliefs.panel;
+    let (panel, about) = (&beliefs.panel, beliefs.about());
     done(py, &Manner { progress, threads }, || {
-        let (model, choice) = tested::state_space(panel, &params, weights)?;
+        let (model, choice) = tested::state_space(panel, &params, weights).map_err(about)?;
         Ok((model.into(), choice))
     })
 }
@@ -198,7 +198,7 @@ pub(crate) fn gsl(
     threads: Option<usize>,
 ) -> PyResult<(Model, String)> {
     let params = paper(adaptation, window, learning_rate, batch, sparsity, passes, constraint)?;
-    let panel = &beliefs.panel;
+    let (panel, about) = (&beliefs.panel, beliefs.about());
     let roster = panel.roster();
     let support = support(graph.as_deref(), roster)?;
     let known = |model: &Option<PyRef<'_, Model>>| -> Result<Option<Known>, Trouble> {
@@ -219,11 +219,11 @@ pub(crate) fn gsl(
             learner = learner.knowing(evidence)?;
         }
         if tune {
-            let best = tested::tune(&filled.panel, &learner)?.swap_remove(0).0;
+            let best = tested::tune(&filled.panel, &learner).map_err(&about)?.swap_remove(0).0;
             learner = learner.afresh(best)?;
         }
         let GslParams { window, learning_rate, batch, sparsity, passes, .. } = learner.params().clone();
-        let (mut model, bound) = tested::gsl(&filled.panel, learner)?;
+        let (mut model, bound) = tested::gsl(&filled.panel, learner).map_err(&about)?;
         model.diagnostics.warnings.splice(0..0, filled.warning);
         let settings = serde_json::json!({
             "window": window,

@@ -193,6 +193,10 @@ impl Model {
         text(&self.model.likelihoods)
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.model.diagnostics.warnings.clone()
+    }
+
     fn diagnostics(&self) -> PyResult<String> {
         text(&self.model.diagnostics)
     }
@@ -236,14 +240,14 @@ impl Model {
                 return Err(PyValueError::new_err(format!("{name} is {draws}, but must be 20 to 100000")));
             }
         }
-        let panel = beliefs.as_ref().map(|beliefs| &beliefs.panel);
+        let given = beliefs.as_ref().map(|beliefs| (&beliefs.panel, beliefs.about()));
         let graph = graph.map(|graph| graph.links(&self.model.roster)).transpose()?;
         let model = &self.model;
         done(py, &Manner { progress, threads }, || {
             let mut ranking = Ranked::new(model)?;
-            if let Some(panel) = panel {
-                ranking.add_activity(panel)?;
-                ranking.add_trust(&Trust { bootstrap, null, top, seed }, model, panel)?;
+            if let Some((panel, about)) = &given {
+                ranking.add_activity(panel).map_err(about)?;
+                ranking.add_trust(&Trust { bootstrap, null, top, seed }, model, panel).map_err(about)?;
             }
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;

@@ -202,8 +202,7 @@ def test_the_text_is_the_command_lines(
     posts().to_csv("posts.csv", index=False)
     with pytest.raises((ValueError, KeyError, OSError, RuntimeError)) as caught:
         lead()
-    # The command line names the file where the library does not know it.
-    assert said(program, *arguments).removeprefix("short.npy: ") == str(caught.value).splitlines()[0]
+    assert said(program, *arguments) == str(caught.value).splitlines()[0]
 
 
 def test_warnings_name_the_callers_line(quiet: np.ndarray) -> None:

@@ -224,6 +224,8 @@ fn large(seed: u64) -> Result<(), Error> {
     }
     let first = hub_first(&learner.model()?)?;
     println!("300 agents, 700 bins: {:.1} s, hub first: {}", begun.elapsed().as_secs_f64(), first == 1.0);
+    let skill = state_space::skill(&panel, &StateSpace::default())?;
+    println!("with the two fits that measure skill, as in learn: {:.1} s; {skill:?}", begun.elapsed().as_secs_f64());
     Ok(())
 }
 

@@ -38,14 +38,10 @@ const MOST_SILENCE: u64 = 1000;
 /// assert_eq!((raised, ratio[0]), (0, 3f64.ln()));
 /// ```
 pub fn log_ratios<S: AsRef<str>>(probabilities: &[f64], out: &mut [f64], hypotheses: &[S]) -> Result<usize, Error> {
-    // Nearly all beliefs: two hypotheses, and nothing to be said.
     if let (&[first, second], [ratio]) = (probabilities, &mut *out)
-        && first > 0.0
-        && second > 0.0
-        && (first + second - 1.0).abs() <= SUM_TOLERANCE
-        && (first / second).is_normal()
+        && let Some(found) = log_ratio(first, second)
     {
-        *ratio = (first / second).ln();
+        *ratio = found;
         return Ok(0);
     }
     let mut raised = 0;
@@ -80,6 +76,14 @@ pub fn log_ratios<S: AsRef<str>>(probabilities: &[f64], out: &mut [f64], hypothe
         *ratio = if quotient.is_normal() { quotient.ln() } else { reference.ln() - raised_to(value).ln() };
     }
     Ok(raised)
+}
+
+/// What nearly all beliefs need: two hypotheses, and nothing to be said. `None` where [`log_ratios`] has to look closer.
+#[inline]
+pub fn log_ratio(first: f64, second: f64) -> Option<f64> {
+    let quotient = first / second;
+    let plain = first > 0.0 && second > 0.0 && (first + second - 1.0).abs() <= SUM_TOLERANCE && quotient.is_normal();
+    plain.then(|| quotient.ln())
 }
 
 /// The inverse of [`log_ratios`]: H log-ratios to |Θ| probabilities, without overflow.

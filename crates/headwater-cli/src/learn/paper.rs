@@ -88,7 +88,7 @@ impl Learn {
             None => (self.learner(panel, params)?, Forecast::default()),
         };
         if self.tune {
-            learner = tuned(&learner, panel, screen)?;
+            learner = tuned(&learner, panel, screen).map_err(&about)?;
         }
         let params = learner.params().clone();
         let (bound, warning) = tested::stability(panel, &learner).map_err(&about)?;
@@ -194,7 +194,7 @@ fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), F
 }
 
 /// The setting that forecasts best, and what else was tried.
-fn tuned(learner: &Gsl, panel: &Panel, screen: &Screen) -> Result<Gsl, Failure> {
+fn tuned(learner: &Gsl, panel: &Panel, screen: &Screen) -> Result<Gsl, headwater::Error> {
     let mut tried = screen.watched(None, || tested::tune(panel, learner))?;
     let rows = tried.iter().take(5).map(|(params, error)| {
         let settings = [params.window.to_string(), number(params.learning_rate), number(params.sparsity)];
@@ -202,7 +202,7 @@ fn tuned(learner: &Gsl, panel: &Panel, screen: &Screen) -> Result<Gsl, Failure> 
     });
     let shown = table(&["window", "learning rate", "sparsity", "error / best"], 0, rows.collect());
     screen.remark(&format!("tuned over {}; the best five:\n{shown}", count(tried.len(), "setting")));
-    Ok(learner.afresh(tried.swap_remove(0).0)?)
+    learner.afresh(tried.swap_remove(0).0)
 }
 
 fn lacks(path: &Path, key: &str) -> Failure {

@@ -98,6 +98,7 @@ class Model:
     def share(self) -> NDArray[np.float64] | None: ...
     def likelihoods(self) -> str:
         """JSON: a list with an entry per agent, or null."""
+    def warnings(self) -> list[str]: ...
     def diagnostics(self) -> str:
         """JSON: the diagnostics of the model file."""
     def changes(self) -> str:

@@ -123,7 +123,7 @@ class _Learner:
 
     def _learned(self, model: _headwater.Model, beliefs: _headwater.Beliefs) -> Self:
         self._model, self._stream = Model(model), None
-        tell([*beliefs.warnings, *self._model.diagnostics.get("warnings", [])])
+        tell([*beliefs.warnings, *model.warnings()])
         return self
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@
 //! The state is a frame: D = N·H numbers, ratio by ratio. Legend: x_t = Bᵀx_{t−1} + d + η, η ~ N(0, Q), Q one H × H block
 //! per agent; an agent with c posts shows z = x + v, v ~ N(0, Ω/c). Where a mood m_t is given, it adds β m_t to x_t.
 
-use super::moments::Moments;
+use super::moments::{Moments, mirror};
 use super::mood::Mood;
 use crate::{Error, Panel, watch};
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -131,22 +131,6 @@ fn lower_product(
     });
 }
 
-/// Above the diagonal what is below it.
-fn mirror(matrix: &mut Mat<f64>) {
-    /// Side of a tile that fits a cache.
-    const TILE: usize = 32;
-    let size = matrix.ncols();
-    for first in (0..size).step_by(TILE) {
-        for second in (0..=first).step_by(TILE) {
-            for column in first..(first + TILE).min(size) {
-                for row in second..(second + TILE).min(column) {
-                    matrix[(row, column)] = matrix[(column, row)];
-                }
-            }
-        }
-    }
-}
-
 /// L of a covariance LLᵀ, on and below the diagonal.
 fn factored(mut matrix: Mat<f64>) -> Result<Mat<f64>, Error> {
     let scratch = cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default());
@@ -197,7 +181,7 @@ impl Dynamics {
             let left = carried.as_ref().subcols(ratio * agents, agents);
             lower_product(out, ratio * agents, Accum::Replace, left, self.hears.as_ref(), 1.0);
         }
-        mirror(&mut covariance);
+        mirror(covariance.as_mut());
         for (agent, block) in self.innovation.iter().enumerate() {
             for h in 0..self.ratios {
                 for g in 0..self.ratios {
@@ -267,7 +251,7 @@ impl Dynamics {
                 matmul(moved.as_mut(), Accum::Replace, weighed.transpose(), scaled.as_ref(), 1.0, Par::Seq);
                 mean.iter_mut().zip(moved.col_as_slice(0)).for_each(|(mean, moved)| *mean += moved);
                 lower_product(covariance.as_mut(), 0, Accum::Add, weighed.transpose(), weighed.as_ref(), -1.0);
-                mirror(&mut covariance);
+                mirror(covariance.as_mut());
             }
             out.known.extend_from_slice(&mean);
             if keep {
@@ -333,7 +317,7 @@ impl Dynamics {
             blur.carried += &filtered.carried[step];
             spread.copy_from(&filtered.spreads[step]);
             lower_product(spread.as_mut(), 0, Accum::Add, learned.as_ref(), gain.as_ref(), 1.0);
-            mirror(&mut spread);
+            mirror(spread.as_mut());
             blur.past += &spread;
             self.residuals(panel, step, &frames, &spread, &mut noise);
         }

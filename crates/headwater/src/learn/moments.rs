@@ -161,7 +161,8 @@ impl Moments {
         let blocks = before.chunks(block).zip(after.chunks(block));
         // Who asked for the end has no use for the moments: the fit will fail, soon.
         blocks.take_while(|_| !watch::stopped()).for_each(|(before, after)| self.push_block(before, after));
-        self.mirror();
+        let size = self.size();
+        mirror(MatMut::from_column_major_slice_mut(&mut self.xx, size, size));
     }
 
     fn push_block(&mut self, before: &[f64], after: &[f64]) {
@@ -194,21 +195,6 @@ impl Moments {
             }
         }
         self.shift(count as f64, &mean_x, &mean_y);
-    }
-
-    fn mirror(&mut self) {
-        /// Side of a tile that fits a cache.
-        const TILE: usize = 32;
-        let size = self.size();
-        for first in (0..size).step_by(TILE) {
-            for second in (0..=first).step_by(TILE) {
-                for column in first..(first + TILE).min(size) {
-                    for row in second..(second + TILE).min(column) {
-                        self.xx[column * size + row] = self.xx[row * size + column];
-                    }
-                }
-            }
-        }
     }
 
     /// Accounts for the difference of means when `weight` centred transitions join: Σ += ab/(a+b)·d dᵀ.
@@ -297,6 +283,22 @@ impl Moments {
         self.weight *= factor;
         for sums in [&mut self.xx, &mut self.xy, &mut self.yy] {
             sums.iter_mut().for_each(|sum| *sum *= factor);
+        }
+    }
+}
+
+/// Above the diagonal what is below it.
+pub(crate) fn mirror(mut matrix: MatMut<'_, f64>) {
+    /// Side of a tile that fits a cache.
+    const TILE: usize = 32;
+    let size = matrix.ncols();
+    for first in (0..size).step_by(TILE) {
+        for second in (0..=first).step_by(TILE) {
+            for column in first..(first + TILE).min(size) {
+                for row in second..(second + TILE).min(column) {
+                    matrix[(row, column)] = matrix[(column, row)];
+                }
+            }
         }
     }
 }

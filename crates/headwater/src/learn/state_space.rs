@@ -180,7 +180,7 @@ impl<'a> Learner<'a> {
         })
     }
 
-    /// One round: what they believed, then the network. Cost: about 14(NH)³ operations a step.
+    /// One round: what they believed, then the network. Cost: about 11(NH)³ operations a step.
     ///
     /// Every third round starts from where the two before it point to, if that is likelier: alone they would creep.
     pub fn round(&mut self) -> Result<Round, Error> {
