@@ -12,6 +12,7 @@ use super::whitened::Whitened;
 use crate::model::Status;
 use crate::{Error, watch};
 use faer::linalg::solvers::Llt;
+use faer::prelude::Solve;
 use faer::{Mat, MatRef, Side};
 use rayon::prelude::*;
 
@@ -39,6 +40,9 @@ const IDENTIFIED: f64 = 1e-11;
 /// Ratio of the largest to the smallest weight of hypotheses in the search for symbols.
 const MIX: f64 = 1e8;
 
+/// Listeners whose weights are solved for between two looks at whether to go on.
+const LISTENERS_AT_ONCE: usize = 512;
+
 /// What the first stage knows of one listener.
 #[derive(Debug, Clone)]
 pub(crate) struct Fit {
@@ -55,7 +59,7 @@ pub(crate) fn fits(hearing: &Hearing<'_>, params: &Whitened) -> Result<Vec<Fit>,
     watch::check()?;
     match hearing.shared() {
         Some(_) if hearing.listeners.is_empty() => Ok(Vec::new()),
-        Some(_) => Ok(single_ratio(hearing, params)),
+        Some(_) => single_ratio(hearing, params),
         None => hearing.each_watched("fitting listeners", |position| reweighted(&hearing.ear(position), params)),
     }
 }
@@ -155,7 +159,7 @@ pub(crate) fn lift(gram: &mut Mat<f64>, ridge: f64) {
 }
 
 /// H = 1: all G_k are multiples of one matrix, so one factorisation serves every listener.
-fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
+fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Result<Vec<Fit>, Error> {
     let first = hearing.ear(0);
     let (moments, regressors) = (&first.moments, &first.regressors);
     let (mut gram, _) = normal(&first, &Mat::identity(1, 1));
@@ -163,11 +167,20 @@ fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
     let (size, listeners) = (regressors.len(), &hearing.listeners);
     let factored = simplex::factor(&gram);
     let targets = Mat::from_fn(size, listeners.len(), |row, column| moments.xy(regressors[row], listeners[column]));
-    let solved = factored.as_ref().map(|llt| faer::prelude::Solve::solve(llt, &targets));
+    let mut solved = None;
+    if let Some(llt) = &factored {
+        let mut weights = targets.clone();
+        for first in (0..listeners.len()).step_by(LISTENERS_AT_ONCE) {
+            watch::check()?;
+            let count = LISTENERS_AT_ONCE.min(listeners.len() - first);
+            llt.solve_in_place(weights.as_mut().subcols_mut(first, count));
+        }
+        solved = Some(weights);
+    }
     // The ridge that was added, on the diagonal.
     let lifted = gram[(0, 0)] - moments.xx(regressors[0], regressors[0]);
     let precision = factored.as_ref().map_or(0.0, |llt| simplex::solve(llt, &vec![1.0; size]).iter().sum::<f64>());
-    (listeners.par_iter().enumerate())
+    let fits = (listeners.par_iter().enumerate())
         .map(|(position, &listener)| {
             let weights: Vec<f64> = match &solved {
                 Some(solved) => solved.col_as_slice(position).to_vec(),
@@ -181,7 +194,8 @@ fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Vec<Fit> {
             let noise = left.max(f64::MIN_POSITIVE);
             Fit { vote: (weights.iter().sum(), 1.0 / (noise * precision)), weights, covariance: residual }
         })
-        .collect()
+        .collect();
+    Ok(fits)
 }
 
 /// Feasible generalised least squares of one listener.
@@ -192,6 +206,9 @@ fn reweighted(ear: &Ear<'_>, params: &Whitened) -> Fit {
     let covariance_of = covariance(ear, &nothing);
     let mut fit = Fit { weights: nothing, covariance: covariance_of, vote: (0.0, 0.0) };
     for round in 0..params.rounds {
+        if watch::stopped() {
+            break;
+        }
         let (mut gram, linear) = normal(ear, &weights_of);
         lift(&mut gram, if round == 0 { FIRST_RIDGE.max(params.ridge) } else { params.ridge });
         let Some(llt) = simplex::factor(&gram) else { break };

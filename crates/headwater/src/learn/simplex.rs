@@ -3,6 +3,7 @@
 //! In: G (positive semi-definite, column order), c and s. Out: the minimiser, by exchanging whole blocks of variables
 //! between the free and the zero set, and one at a time where blocks would cycle.
 
+use crate::watch;
 use faer::linalg::solvers::Llt;
 use faer::prelude::Solve;
 use faer::{Mat, MatRef, Side};
@@ -151,6 +152,10 @@ fn search(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<(O
     let mut fewest = usize::MAX;
     let mut patience = PATIENCE;
     for _ in 0..20 * size + 50 {
+        // With thousands of variables, a step takes a while; who asked for the end has no use for the minimum.
+        if watch::stopped() {
+            return None;
+        }
         let face = Face::on(free_of(&is_free), gram, linear)?;
         let (values, multiplier) = face.values(sum);
         let free = &face.free;
@@ -202,6 +207,15 @@ mod tests {
         project_on_simplex(&mut wanted);
         let met = on_simplex(&Mat::identity(4, 4), &target, 1.0, &[0.0; 4]).unwrap();
         assert!(met.iter().zip(wanted).all(|(met, wanted)| (met - wanted).abs() < 1e-14));
+    }
+
+    #[test]
+    fn who_is_told_to_stop_searches_no_further() {
+        let watch = watch::Watch::default();
+        let found = || on_simplex(&Mat::identity(4, 4), &[0.8, 0.6, -1.0, 0.1], 1.0, &[0.0; 4]);
+        assert!(watch.over(Some(1), found).unwrap().is_some());
+        watch.stop();
+        assert!(watch.over(Some(1), found).is_ok_and(|found| found.is_none()));
     }
 
     proptest! {
