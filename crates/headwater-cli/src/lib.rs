@@ -41,7 +41,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     /// Threads to use; the result does not depend on it [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=headwater::watch::MOST_THREADS as i64))]
     threads: Option<u16>,
     /// Print results only: no progress, no remarks
     #[arg(long, short, global = true)]

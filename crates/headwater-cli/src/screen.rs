@@ -258,7 +258,7 @@ impl<'a> Stage<'a> {
             let quicker = self.quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
             let minutes = whole.as_secs_f64() / 60.0;
             self.screen.remark(&format!(
-                "{what} {total} times: at most about {minutes:.1} minutes, by how long the first took{quicker}"
+                "{what}: at most {total} rounds and about {minutes:.1} minutes, by how long the first took{quicker}"
             ));
         }
     }

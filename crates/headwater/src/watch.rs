@@ -10,6 +10,9 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// More threads than this are a mistake that would bring a machine to its knees.
+pub const MOST_THREADS: usize = 1024;
+
 thread_local! {
     static CURRENT: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
@@ -62,16 +65,20 @@ impl Watch {
 
     /// Does work on threads of its own, one per core unless told otherwise, that answer to this watch.
     pub fn over<T: Send>(&self, threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        let refused = || Error::Parameter {
+            name: "threads",
+            value: threads.map_or("one per core".to_owned(), |threads| threads.to_string()),
+            range: "1 to 1024, and as many as this machine can start",
+        };
+        if threads.is_some_and(|threads| !(1..=MOST_THREADS).contains(&threads)) {
+            return Err(refused());
+        }
         let watch = self.clone();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.unwrap_or(0))
             .start_handler(move |_| CURRENT.set(Some(watch.clone())))
-            .build();
-        let pool = pool.map_err(|_| Error::Parameter {
-            name: "threads",
-            value: threads.map_or("one per core".to_owned(), |threads| threads.to_string()),
-            range: "a number of threads that this machine can start",
-        })?;
+            .build()
+            .map_err(|_| refused())?;
         Ok(pool.install(work))
     }
 
@@ -146,6 +153,16 @@ mod tests {
             watch.over(Some(2), || (0..100).into_par_iter().filter(|_| check().is_ok()).count()).unwrap()
         };
         assert_eq!((count(&one), count(&other)), (0, 100));
+    }
+
+    #[test]
+    fn no_threads_and_far_too_many_are_refused() {
+        for threads in [0, MOST_THREADS + 1, usize::MAX] {
+            assert!(matches!(
+                Watch::default().over(Some(threads), || ()),
+                Err(Error::Parameter { name: "threads", .. })
+            ));
+        }
     }
 
     #[test]
