@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema, TimeUnit};
 use numpy::IntoPyArray;
 use numpy::datetime::{Datetime, units::Microseconds};
 use parquet::arrow::ArrowWriter;
@@ -18,6 +18,7 @@ use pyo3_arrow::PyRecordBatchReader;
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One column.
 pub(crate) enum Column {
@@ -129,8 +130,21 @@ pub(crate) fn write_parquet(py: Python<'_>, stream: PyRecordBatchReader, path: P
     let reader = stream.into_reader()?;
     done(py, &Manner::default(), move || {
         let file = File::create(&path).map_err(denied(&path, "cannot write"))?;
-        let mut writer = ArrowWriter::try_new(file, reader.schema(), None).map_err(broken(&path))?;
+        // Words that stand for longer ones are written out: not every kind of them can be.
+        let plain = |field: &FieldRef| match field.data_type() {
+            DataType::Dictionary(_, value) => {
+                let value = if **value == DataType::Utf8View { DataType::Utf8 } else { (**value).clone() };
+                Arc::new(field.as_ref().clone().with_data_type(value))
+            }
+            _ => field.clone(),
+        };
+        let schema = Arc::new(Schema::new(reader.schema().fields().iter().map(plain).collect::<Vec<_>>()));
+        let mut writer = ArrowWriter::try_new(file, schema.clone(), None).map_err(broken(&path))?;
         for batch in reader {
+            let batch = batch.map_err(wrong(&path))?;
+            let columns = batch.columns().iter().zip(schema.fields());
+            let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<_, _>>();
+            let batch = columns.and_then(|columns| RecordBatch::try_new(schema.clone(), columns));
             writer.write(&batch.map_err(wrong(&path))?).map_err(broken(&path))?;
         }
         writer.close().map_err(broken(&path))?;

@@ -7,6 +7,7 @@ use crate::trouble::Trouble;
 use crate::work::{Manner, done};
 use faer::MatRef;
 use headwater::learn::gsl::Gsl;
+use headwater::learn::tested;
 use headwater::learn::track::{Tracker as Watching, Tracking};
 use headwater::learn::whitened::Whitened;
 use headwater::model::Change;
@@ -19,13 +20,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Something that takes frames.
 trait Learner: Serialize + DeserializeOwned + Send {
     fn roster(&self) -> &Roster;
     fn take(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<Change>, headwater::Error>;
+    fn learned(&self) -> Result<headwater::Model, headwater::Error>;
 }
 
 impl Learner for Watching {
@@ -35,6 +38,10 @@ impl Learner for Watching {
 
     fn take(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<Change>, headwater::Error> {
         self.push_partly(frame, if silent.contains(&true) { silent } else { &[] })
+    }
+
+    fn learned(&self) -> Result<headwater::Model, headwater::Error> {
+        self.model()
     }
 }
 
@@ -47,6 +54,10 @@ impl Learner for Gsl {
         let (agents, ratios) = (self.roster().agents().len(), self.roster().ratios());
         self.learn(MatRef::from_column_major_slice(frame, agents, ratios)).map(|_| None)
     }
+
+    fn learned(&self) -> Result<headwater::Model, headwater::Error> {
+        self.model()
+    }
 }
 
 /// A learner, and what everybody last said: the silent repeat it. Who has not spoken yet is neutral.
@@ -55,12 +66,16 @@ struct Stream<L> {
     learner: L,
     last: Vec<f64>,
     seen: usize,
+    /// Beliefs that were repeated.
+    repeated: usize,
+    /// What was noticed on the way.
+    changes: Vec<Change>,
 }
 
 impl<L: Learner> Stream<L> {
     fn new(learner: L) -> Self {
         let last = vec![0.0; learner.roster().agents().len() * learner.roster().ratios()];
-        Stream { learner, last, seen: 0 }
+        Stream { learner, last, seen: 0, repeated: 0, changes: Vec::new() }
     }
 
     fn push(
@@ -68,71 +83,104 @@ impl<L: Learner> Stream<L> {
         frames: &Frames<'_>,
         silent: Option<&ArrayView2<'_, bool>>,
         log_ratios: bool,
-    ) -> Result<Vec<Change>, Trouble> {
+    ) -> Result<(), Trouble> {
         let (steps, agents, values) = frames.sides();
         let mut frame = vec![0.0; agents * values];
-        let mut changes = Vec::new();
         let stage = watch::stage("following", steps as u64);
         for step in 0..steps {
             watch::check()?;
             frames.frame(step, silent, &mut frame);
             let mut said = self.last.clone();
             let silent = frame_of(Path::new(BELIEFS), step, &frame, self.learner.roster(), log_ratios, &mut said)?;
-            changes.extend(self.learner.take(&said, &silent)?);
+            self.changes.extend(self.learner.take(&said, &silent)?);
             self.last = said;
             self.seen += 1;
+            self.repeated += silent.iter().filter(|silent| **silent).count();
             stage.advance();
         }
-        Ok(changes)
+        Ok(())
+    }
+
+    fn model(&self) -> Result<Model, Trouble> {
+        let mut model = self.learner.learned()?;
+        if self.repeated > 0 {
+            let cells = self.seen * self.learner.roster().agents().len();
+            model.diagnostics.warnings.insert(0, tested::repeated(self.repeated, cells));
+        }
+        Ok(model.into())
     }
 }
 
-/// Takes frames; a single one on this thread, many under watch.
-fn take<L: Learner>(
-    py: Python<'_>,
-    stream: &Mutex<Stream<L>>,
-    frames: &Bound<'_, PyAny>,
-    log_ratios: bool,
-    silent: &Option<PyReadonlyArray2<'_, bool>>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Vec<Change>> {
-    let array = Numbers::of(frames)?;
-    let frames = array.view().frames(log_ratios)?;
-    let sides = frames.sides();
-    let marks = marks(silent, sides)?;
-    let work = || {
-        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
-        let roster = stream.learner.roster();
-        let wanted = (roster.agents().len(), roster.hypotheses().len() - usize::from(log_ratios));
+/// A stream that several threads of Python's may hold. Whoever waits for it lets the interpreter go on.
+struct Held<L> {
+    roster: Roster,
+    stream: Mutex<Stream<L>>,
+}
+
+impl<L: Learner> Held<L> {
+    fn new(stream: Stream<L>) -> Self {
+        Held { roster: stream.learner.roster().clone(), stream: Mutex::new(stream) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stream<L>> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes frames; a single one on this thread, many under watch.
+    fn push(
+        &self,
+        py: Python<'_>,
+        frames: &Bound<'_, PyAny>,
+        log_ratios: bool,
+        silent: &Option<PyReadonlyArray2<'_, bool>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let array = Numbers::of(frames)?;
+        let frames = array.view().frames(log_ratios)?;
+        let sides = frames.sides();
+        let marks = marks(silent, sides)?;
+        let wanted = (self.roster.agents().len(), self.roster.hypotheses().len() - usize::from(log_ratios));
         if (sides.1, sides.2) != wanted {
             return Err(Trouble::Core(headwater::Error::Shape {
                 what: "frame",
                 met: format!("{}×{}", sides.1, sides.2),
                 wanted: format!("{}×{}", wanted.0, wanted.1),
-            }));
+            })
+            .into());
         }
-        stream.push(&frames, marks.as_ref(), log_ratios)
-    };
-    match sides.0 {
-        1 => Ok(py.detach(work)?),
-        _ => done(py, &Manner { progress, threads: None }, work),
+        let work = || self.lock().push(&frames, marks.as_ref(), log_ratios);
+        match sides.0 {
+            1 => Ok(py.detach(work)?),
+            _ => done(py, &Manner { progress, threads: None }, work),
+        }
     }
-}
 
-fn saved<'py, L: Learner>(py: Python<'py>, stream: &Mutex<Stream<L>>) -> PyResult<Bound<'py, PyBytes>> {
-    let mut bytes = Vec::new();
-    let written = py.detach(|| {
-        ciborium::into_writer(&*stream.lock().unwrap_or_else(PoisonError::into_inner), &mut bytes)
-            .map_err(|error| error.to_string())
-    });
-    written.map_err(|error| PyValueError::new_err(format!("the stream cannot be saved: {error}")))?;
-    Ok(PyBytes::new(py, &bytes))
-}
+    fn seen(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.lock().seen)
+    }
 
-fn loaded<L: Learner>(data: &[u8]) -> PyResult<Mutex<Stream<L>>> {
-    ciborium::from_reader(data)
-        .map(Mutex::new)
-        .map_err(|error| PyValueError::new_err(format!("these bytes are no saved stream: {error}")))
+    fn model(&self, py: Python<'_>) -> PyResult<Model> {
+        done(py, &Manner::default(), || self.lock().model())
+    }
+
+    fn changes(&self, py: Python<'_>) -> String {
+        let changes = py.detach(|| self.lock().changes.clone());
+        let changes = changes.iter().map(|change| change_json(change, &self.roster, change.step.into()));
+        Value::from(changes.collect::<Vec<_>>()).to_string()
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        let written = py.detach(|| ciborium::into_writer(&*self.lock(), &mut bytes).map_err(|error| error.to_string()));
+        written.map_err(|error| PyValueError::new_err(format!("the stream cannot be saved: {error}")))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        ciborium::from_reader(data)
+            .map(Held::new)
+            .map_err(|error| PyValueError::new_err(format!("these bytes are no saved stream: {error}")))
+    }
 }
 
 fn roster(agents: Vec<String>, hypotheses: Vec<String>) -> PyResult<Roster> {
@@ -141,7 +189,7 @@ fn roster(agents: Vec<String>, hypotheses: Vec<String>) -> PyResult<Roster> {
 
 /// The whitened learner on a stream.
 #[pyclass(frozen, module = "headwater._headwater")]
-pub(crate) struct Tracker(Mutex<Stream<Watching>>);
+pub(crate) struct Tracker(Held<Watching>);
 
 #[pymethods]
 impl Tracker {
@@ -172,7 +220,7 @@ impl Tracker {
             ..Whitened::default()
         };
         let params = Tracking { whitened, memory: memory(forget, recent)?, window: None };
-        Ok(Tracker(Mutex::new(Stream::new(Watching::new(roster, params).map_err(Trouble::from)?))))
+        Ok(Tracker(Held::new(Stream::new(Watching::new(roster, params).map_err(Trouble::from)?))))
     }
 
     #[pyo3(signature = (frames, log_ratios = false, silent = None, progress = None))]
@@ -183,43 +231,46 @@ impl Tracker {
         log_ratios: bool,
         silent: Option<PyReadonlyArray2<'_, bool>>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let changes = take(py, &self.0, frames, log_ratios, &silent, progress)?;
-        let stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let roster = stream.learner.roster();
-        let changes: Vec<_> = changes.iter().map(|change| change_json(change, roster, change.step.into())).collect();
-        Ok(serde_json::Value::from(changes).to_string())
+    ) -> PyResult<()> {
+        self.0.push(py, frames, log_ratios, &silent, progress)
     }
 
     #[getter]
-    fn seen(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).seen
+    fn seen(&self, py: Python<'_>) -> usize {
+        self.0.seen(py)
     }
 
     #[getter]
     fn agents(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).learner.roster().agents().to_vec()
+        self.0.roster.agents().to_vec()
+    }
+
+    #[getter]
+    fn hypotheses(&self) -> Vec<String> {
+        self.0.roster.hypotheses().to_vec()
+    }
+
+    fn changes(&self, py: Python<'_>) -> String {
+        self.0.changes(py)
     }
 
     fn model(&self, py: Python<'_>) -> PyResult<Model> {
-        done(py, &Manner::default(), || {
-            Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).learner.model()?.into())
-        })
+        self.0.model(py)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        saved(py, &self.0)
+        self.0.to_bytes(py)
     }
 
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        loaded(data).map(Tracker)
+        Held::from_bytes(data).map(Tracker)
     }
 }
 
 /// The paper's learner on a stream.
 #[pyclass(frozen, module = "headwater._headwater")]
-pub(crate) struct GslStream(Mutex<Stream<Gsl>>);
+pub(crate) struct GslStream(Held<Gsl>);
 
 #[pymethods]
 impl GslStream {
@@ -247,7 +298,7 @@ impl GslStream {
         if let Some(support) = support {
             learner = learner.within(support).map_err(Trouble::from)?;
         }
-        Ok(GslStream(Mutex::new(Stream::new(learner))))
+        Ok(GslStream(Held::new(Stream::new(learner))))
     }
 
     #[pyo3(signature = (frames, log_ratios = false, silent = None, progress = None))]
@@ -259,31 +310,38 @@ impl GslStream {
         silent: Option<PyReadonlyArray2<'_, bool>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        take(py, &self.0, frames, log_ratios, &silent, progress).map(drop)
+        self.0.push(py, frames, log_ratios, &silent, progress)
     }
 
     #[getter]
-    fn seen(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).seen
+    fn seen(&self, py: Python<'_>) -> usize {
+        self.0.seen(py)
     }
 
     #[getter]
     fn agents(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).learner.roster().agents().to_vec()
+        self.0.roster.agents().to_vec()
+    }
+
+    #[getter]
+    fn hypotheses(&self) -> Vec<String> {
+        self.0.roster.hypotheses().to_vec()
+    }
+
+    fn changes(&self, py: Python<'_>) -> String {
+        self.0.changes(py)
     }
 
     fn model(&self, py: Python<'_>) -> PyResult<Model> {
-        done(py, &Manner::default(), || {
-            Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).learner.model()?.into())
-        })
+        self.0.model(py)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        saved(py, &self.0)
+        self.0.to_bytes(py)
     }
 
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        loaded(data).map(GslStream)
+        Held::from_bytes(data).map(GslStream)
     }
 }

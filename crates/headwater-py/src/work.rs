@@ -2,7 +2,9 @@
 
 use crate::trouble::Trouble;
 use headwater::watch::{Progress, Watch};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use std::any::Any;
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -53,7 +55,8 @@ pub(crate) fn done<T: Send>(
         }
         let outcome = match py.detach(|| work.join()) {
             Ok(outcome) => outcome,
-            Err(panic) => std::panic::resume_unwind(panic),
+            // Ours to mend, and no reason to end the interpreter.
+            Err(panic) => Err(fault(panic.as_ref()).into()),
         };
         match raised {
             Some(error) => Err(error),
@@ -64,6 +67,15 @@ pub(crate) fn done<T: Send>(
             }
         }
     })
+}
+
+/// What a panic said.
+fn fault(panic: &(dyn Any + Send)) -> PyErr {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    PyRuntimeError::new_err(format!(
+        "an error inside headwater: {}\nhint: please report it with what led to it",
+        text.unwrap_or("no more is known")
+    ))
 }
 
 /// Tells what is new.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _headwater
-from .errors import UnknownName, tell
+from .errors import UnknownName, tell, whole
 from .frames import ArrowStream, Frame, is_frame, make_frame, stream_of
 from .graphs import GraphLike, agent_name, as_graph
 from .progress import ProgressLike, reporting
@@ -56,7 +56,9 @@ def cells(values: object) -> tuple[Cells, Silent]:
     # What was written in few digits stays so: the learner judges by them what can be exact.
     few = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     numbers = np.require(array, np.float32 if few else np.float64, "A")
-    return numbers, _hidden(np.ma.getmask(values)) if isinstance(values, np.ma.MaskedArray) else None
+    # A wrong shape is said of the numbers.
+    fitting = array.ndim in (2, 3) and array.size > 0
+    return numbers, _hidden(np.ma.getmask(values)) if fitting and isinstance(values, np.ma.MaskedArray) else None
 
 
 def _hidden(mask: Any) -> Silent:
@@ -74,7 +76,7 @@ def _hidden(mask: Any) -> Silent:
 
 
 def stacked(
-    frames: Iterable[FrameLike], agents: Sequence[str] | None, log_ratios: bool
+    frames: Iterable[FrameLike], agents: Sequence[str] | None, log_ratios: bool, width: int | None = None
 ) -> tuple[Cells, Silent, list[str] | None]:
     """Frames of a stream, one after the other, as T×N×|Θ|, and the names of the agents where the frames name them."""
     given = list(frames)
@@ -83,7 +85,7 @@ def stacked(
             {agent_name(name): value for name, value in cast("Mapping[str, Any]", frame).items()} for frame in given
         ]
         names = list(agents) if agents is not None else list(dict.fromkeys(name for frame in named for name in frame))
-        return _by_name(named, names, log_ratios), None, names
+        return _by_name(named, names, log_ratios, width), None, names
     stack: Any = np.ma.stack if any(isinstance(frame, np.ma.MaskedArray) for frame in given) else np.stack
     array, silent = cells(stack([frame if isinstance(frame, np.ndarray) else np.asarray(frame) for frame in given]))
     wanted = (2, 3) if log_ratios else (3,)
@@ -93,7 +95,9 @@ def stacked(
     return array, silent, None
 
 
-def _by_name(frames: Sequence[Mapping[str, Any]], names: Sequence[str], log_ratios: bool) -> NDArray[np.float64]:
+def _by_name(
+    frames: Sequence[Mapping[str, Any]], names: Sequence[str], log_ratios: bool, width: int | None
+) -> NDArray[np.float64]:
     places = {name: place for place, name in enumerate(names)}
     rows = [
         (step, _place(name, places), _belief(value, log_ratios))
@@ -101,7 +105,8 @@ def _by_name(frames: Sequence[Mapping[str, Any]], names: Sequence[str], log_rati
         for name, value in frame.items()
         if value is not None
     ]
-    width = max((len(belief) for _, _, belief in rows), default=0)
+    if width is None:
+        width = max((len(belief) for _, _, belief in rows), default=0)
     if width == 0:
         raise ValueError("nobody speaks in the first frames, so that nothing says how many hypotheses there are")
     array = np.full((len(frames), len(names), width), np.nan)
@@ -129,9 +134,20 @@ def _place(name: str, places: Mapping[str, int]) -> int:
     return places[name]
 
 
-def aligned(beliefs: _headwater.Beliefs, agents: Sequence[str]) -> NDArray[np.float64]:
-    """Log-ratios T×N×H of these agents, in this order; NaN where one says nothing."""
+def aligned(beliefs: _headwater.Beliefs, agents: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float64]:
+    """Log-ratios T×N×H of these agents and hypotheses, in this order; NaN where an agent says nothing."""
     array = beliefs.array(log_ratios=True)
+    if beliefs.hypotheses != list(hypotheses):
+        places = {name: place for place, name in enumerate(beliefs.hypotheses)}
+        strangers = set(places).symmetric_difference(hypotheses)
+        if strangers:
+            raise UnknownName(
+                f"the hypotheses are {', '.join(beliefs.hypotheses)}; this stream knows {', '.join(hypotheses)}"
+            )
+        # log ψ(θ_0)/ψ(θ_j) for all j, seen from another reference.
+        whole = np.concatenate([np.zeros_like(array[..., :1]), array], axis=2)[..., [places[name] for name in hypotheses]]
+        whole[np.isnan(array).any(axis=2)] = np.nan
+        array = np.ascontiguousarray(whole[..., 1:] - whole[..., :1])
     if beliefs.agents == list(agents):
         return array
     places = {name: place for place, name in enumerate(agents)}
@@ -184,6 +200,8 @@ def simulate(
     >>> beliefs.shape, truth.hypotheses[0] == truth.truth
     ((50, 6, 3), True)
     """
+    whole(agents=agents, blocks=blocks, hypotheses=hypotheses, influential=influential, truth=truth, steps=steps)
+    whole(burn_in=burn_in, seed=seed)
     from .model import Model
 
     with reporting(progress) as report:

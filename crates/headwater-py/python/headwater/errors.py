@@ -6,6 +6,7 @@ and ``OSError`` (a file). Here are those that needed a name."""
 
 from __future__ import annotations
 
+import numbers
 import sys
 import warnings
 from collections.abc import Iterable
@@ -41,3 +42,22 @@ def tell(texts: Iterable[str], category: type[Warning] = HeadwaterWarning) -> No
         level += 1
     for text in dict.fromkeys(texts):
         warnings.warn(text, category, stacklevel=level + 1)
+
+
+def whole(**given: object) -> None:
+    """Refuses what is no whole number from zero on, by the name of its parameter; None is what is not given.
+
+    >>> whole(rounds=-1)
+    Traceback (most recent call last):
+    ValueError: rounds is -1, but must be a whole number, zero or more
+    """
+    for name, value in given.items():
+        if value is not None and not (isinstance(value, numbers.Integral) and int(value) >= 0):
+            raise ValueError(f"{name} is {value!r}, but must be a whole number, zero or more")
+
+
+def real(**given: object) -> None:
+    """Refuses what is no number, by the name of its parameter; None is what is not given."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, numbers.Real):
+            raise ValueError(f"{name} is {value!r}, but must be a number")

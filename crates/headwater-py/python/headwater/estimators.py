@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from . import _headwater
 from .beliefs import BeliefsLike, Cells, FrameLike, Silent, aligned, as_beliefs, cells, stacked
-from .errors import NotFitted, tell
+from .errors import NotFitted, real, tell, whole
 from .frames import is_frame
 from .graphs import GraphLike, agent_name, as_graph
 from .model import Model, ModelLike, compiled
@@ -53,6 +53,13 @@ class _Learner:
         for name, value in params.items():
             setattr(self, name, value)
         return self
+
+    def _check_numbers(self) -> None:
+        """Parameters that should be numbers and are not are named here; their ranges are the compiled part's."""
+        for field in fields(cast(Any, self)):
+            kind = str(field.type).partition(" ")[0]
+            if kind in ("int", "float"):
+                (whole if kind == "int" else real)(**{field.name: getattr(self, field.name)})
 
     @property
     def model_(self) -> Model:
@@ -150,12 +157,12 @@ class _Learner:
 class _Streaming(_Learner):
     """What learners on a stream share: frames in, a model whenever it is asked for."""
 
-    _changes: Sequence[dict[str, Any]] = ()
-
     @property
     def changes_(self) -> list[dict[str, Any]]:
         """What changed on the way: time, kind, listeners, since."""
-        return list(self._changes) if self._stream is not None else list(self.model_.changes)
+        if self._stream is None:
+            return list(self.model_.changes)
+        return cast("list[dict[str, Any]]", json.loads(self._stream.changes()))
 
     def learn_one(self, frame: FrameLike) -> Self:
         """Takes what all agents say at one step: N×|Θ| probabilities (with `log_ratios` N×H or N), or a dict of them by
@@ -163,7 +170,11 @@ class _Streaming(_Learner):
 
         The first frame, or the first frames of `learn_many`, say which agents there are.
         """
-        return self._take(*stacked([frame], self._known(), self.log_ratios))
+        if is_frame(frame):
+            raise TypeError(
+                "learn_one takes an array N×|Θ| or a dict by agent; a data frame of one or more steps goes to learn_many"
+            )
+        return self._take(*stacked([frame], self._known(), self.log_ratios, self._width()))
 
     def learn_many(self, frames: BeliefsLike | Iterable[FrameLike]) -> Self:
         """Takes several frames: an array T×N×|Θ|, a list of what `learn_one` takes, a long data frame, or a file."""
@@ -171,12 +182,13 @@ class _Streaming(_Learner):
             beliefs = as_beliefs(cast(BeliefsLike, frames), self.log_ratios)
             known = self._known()
             names = beliefs.agents if known is None else known
-            return self._take(aligned(beliefs, names), None, names, beliefs.hypotheses)
+            hypotheses = beliefs.hypotheses if self._stream is None else self._stream.hypotheses
+            return self._take(aligned(beliefs, names, hypotheses), None, names, hypotheses)
         if isinstance(frames, np.ndarray):
             array, silent = cells(frames)
             return self._take(array, silent, None)
         given = list(cast("Iterable[FrameLike]", frames))
-        return self._take(*stacked(given, self._known(), self.log_ratios)) if given else self
+        return self._take(*stacked(given, self._known(), self.log_ratios, self._width())) if given else self
 
     def _known(self) -> list[str] | None:
         """The agents of a stream under way."""
@@ -187,6 +199,10 @@ class _Streaming(_Learner):
             )
         return None if self._stream is None else self._stream.agents
 
+    def _width(self) -> int | None:
+        """Numbers of a belief in a stream under way."""
+        return None if self._stream is None else len(self._stream.hypotheses) - self.log_ratios
+
     def _take(
         self, array: Cells, silent: Silent, names: Sequence[str] | None, hypotheses: Sequence[str] | None = None
     ) -> Self:
@@ -196,6 +212,7 @@ class _Streaming(_Learner):
         if array.ndim != 3 and not (log_ratios and array.ndim == 2):
             raise ValueError(f"frames have shape {array.shape}; wanted T×N×{'H or T×N' if log_ratios else '|Θ|'}")
         if known is None:
+            self._check_numbers()
             width = (array.shape[2] if array.ndim == 3 else 1) + log_ratios
             agents = names or [str(agent) for agent in range(array.shape[1])]
             stream = self._open(agents, hypotheses or [f"h{index}" for index in range(width)])
@@ -203,14 +220,13 @@ class _Streaming(_Learner):
         return self._feed(cast(_Stream, self._stream), array, log_ratios, silent)
 
     def _feed(self, stream: _Stream, array: Cells, log_ratios: bool, silent: Silent) -> Self:
-        """Only frames that could be used make a stream ours."""
-        if stream is self._stream:
-            # Frames before one that cannot be used are taken.
-            self._model = None
-        with reporting(self.progress) as report:
-            noticed = stream.push(array, log_ratios, silent, report)
-        before = self._changes if stream is self._stream else ()
-        self._model, self._stream, self._changes = None, stream, (*before, *json.loads(noticed or "[]"))
+        """Frames before one that cannot be used are taken; only such frames make a stream ours."""
+        try:
+            with reporting(self.progress) as report:
+                stream.push(array, log_ratios, silent, report)
+        finally:
+            if stream.seen:
+                self._model, self._stream = None, stream
         return self
 
     def _open(self, agents: Sequence[str], hypotheses: Sequence[str]) -> _Stream:
@@ -263,6 +279,7 @@ class Whitened(_Streaming):
 
     def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
         """Learns from a whole series, and forgets what was learned before."""
+        self._check_numbers()
         given = as_beliefs(beliefs, self.log_ratios)
         with reporting(self.progress) as report:
             model = _headwater.whitened(
@@ -323,6 +340,7 @@ class StateSpace(_Learner):
 
     def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
         """Learns from a whole series, and forgets what was learned before."""
+        self._check_numbers()
         given = as_beliefs(beliefs, self.log_ratios)
         with reporting(self.progress) as report:
             model, choice = _headwater.state_space(
@@ -392,6 +410,7 @@ class GSL(_Streaming):
 
     def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
         """Learns from a whole series, and forgets what was learned before."""
+        self._check_numbers()
         adaptation = self._number()
         given = as_beliefs(beliefs, self.log_ratios)
         with reporting(self.progress) as report:

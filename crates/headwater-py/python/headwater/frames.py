@@ -36,7 +36,9 @@ def kind_of(value: object) -> str | None:
 
 def is_frame(value: object) -> bool:
     """Whether something is a data frame, even one that cannot be handed over."""
-    return hasattr(value, "__arrow_c_stream__") or kind_of(value) is not None
+    # A single column can be handed over as well, and is none.
+    one_column = getattr(value, "ndim", 2) == 1 or type(value).__name__ in ("Series", "ChunkedArray")
+    return not one_column and (hasattr(value, "__arrow_c_stream__") or kind_of(value) is not None)
 
 
 def stream_of(frame: object) -> ArrowStream:

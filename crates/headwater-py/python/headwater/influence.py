@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias, cast, overload
 from . import _headwater, display
 from .beliefs import BeliefsLike, as_beliefs
 from .display import Verdict
-from .errors import NoEvidence, tell
+from .errors import NoEvidence, tell, whole
 from .frames import Column, Frame, kind_of, make_frame
 from .graphs import GraphLike, agent_name, as_graph
-from .model import ModelLike, as_model, compiled
+from .model import ModelLike, as_model, compiled, compiled_ranking
 from .progress import ProgressLike, reporting
 
 # Resamples and rotations where no number is given.
@@ -112,6 +112,7 @@ def ranking(
     >>> found.supported, found.text
     (True, 'This model was given, not learned: there is nothing to test.')
     """
+    whole(bootstrap=bootstrap, null=null, top=top, seed=seed, threads=threads)
     said = beliefs_of(model, beliefs, log_ratios)
     if said is None and (bootstrap or null):
         raise ValueError("bootstrap and null fit again: give the beliefs that the model was learned from")
@@ -195,6 +196,7 @@ def explain(
     >>> told["agent"], round(sum(source["attribution"] for source in told["sources"]), 12)
     ('0', 1.0)
     """
+    whole(top=top)
     return cast("dict[str, Any]", json.loads(as_model(model)._compiled.explain(agent_name(agent), what_if, top)))
 
 
@@ -218,6 +220,7 @@ def compare(model: ModelLike, truth: ModelLike, top: int = _TOP) -> dict[str, An
     >>> compare(Whitened().fit(beliefs), truth)["top_k_hit"]
     1.0
     """
+    whole(top=top)
     return cast("dict[str, Any]", json.loads(as_model(model)._compiled.compare(as_model(truth)._compiled, top)))
 
 
@@ -293,7 +296,7 @@ def report(
         ranking = Ranking(_headwater.Ranking.from_json(Path(ranking).read_text(encoding="utf-8")))
     page = Page(
         as_model(model)._compiled.page(
-            ranking=None if ranking is None else ranking._compiled,
+            ranking=compiled_ranking(ranking),
             beliefs=beliefs_of(model, beliefs, log_ratios),
             graph=as_graph(graph),
             truth=compiled(truth),

@@ -228,9 +228,19 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     return Model.load(path)
 
 
+def compiled_ranking(ranking: Ranking | None) -> _headwater.Ranking | None:
+    """What the compiled part takes of a ranking."""
+    if ranking is not None and not hasattr(ranking, "_compiled"):
+        raise TypeError(
+            f"ranking is a {type(ranking).__name__}; wanted what headwater.ranking gives (rank gives its data frame), or "
+            "for report the ranking.json of discover"
+        )
+    return None if ranking is None else ranking._compiled
+
+
 def export(model: ModelLike, path: str | os.PathLike[str], *, ranking: Ranking | None = None) -> None:
     """Writes the network for other programs: .gexf, .graphml, .csv, .parquet or .json. A `ranking` adds its columns."""
-    as_model(model)._compiled.export(os.fspath(path), None if ranking is None else ranking._compiled)
+    as_model(model)._compiled.export(os.fspath(path), compiled_ranking(ranking))
 
 
 def to_networkx(model: ModelLike) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from . import _headwater, display
 from .display import Verdict
-from .errors import NoEvidence, tell
+from .errors import NoEvidence, tell, whole
 from .frames import ArrowStream, Frame, is_frame, kind_of, make_frame, stream_of, values_of
 from .graphs import GraphLike, graph_file
 from .influence import Draws, Page, Ranking
@@ -135,6 +135,9 @@ def score(
     """
     if isinstance(texts, str):
         raise TypeError("texts is a single string; put it into a list")
+    if is_frame(texts) or isinstance(texts, Mapping):
+        raise TypeError(f"texts is a {type(texts).__name__}; give its column of texts")
+    whole(threads=threads)
     given = values_of(texts)
     for position, text in enumerate(given):
         if not isinstance(text, str):

@@ -38,11 +38,16 @@ pub fn fill(panel: &Panel) -> Filled<'_> {
     let (agents, cells) = (panel.agents(), panel.steps() * panel.agents());
     let silent = (0..cells).map(|cell| panel.posts(cell / agents, cell % agents) == 0).collect();
     let (panel, filled) = panel.clone().carry_forward();
-    let warning = format!(
+    let warning = repeated(filled, cells);
+    Filled { panel: Cow::Owned(panel), silent, warning: Some(warning) }
+}
+
+/// What has to be known of beliefs that were repeated because nothing was said.
+pub fn repeated(filled: usize, cells: usize) -> String {
+    format!(
         "{filled} of {cells} beliefs are missing ({:.1}%); an agent's last opinion was repeated, which makes quiet agents look stubborn; --method state-space does without",
         100.0 * filled as f64 / cells as f64
-    );
-    Filled { panel: Cow::Owned(panel), silent, warning: Some(warning) }
+    )
 }
 
 impl Filled<'_> {
