@@ -5,6 +5,7 @@ use headwater::Error as Core;
 use headwater_files::Error as Files;
 use headwater_posts::Error as Posts;
 use headwater_report::Error as Shown;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Why a command stopped.
@@ -13,6 +14,8 @@ use std::path::Path;
 pub enum Failure {
     /// The data cannot be used: exit 1.
     Data { message: String, hint: Option<String> },
+    /// The operating system said no to a file: exit 1.
+    File { message: String, hint: Option<String>, kind: ErrorKind },
     /// Wrong usage: exit 2.
     Usage { message: String, hint: Option<String> },
     /// Ctrl-C: exit 130.
@@ -41,7 +44,7 @@ impl Failure {
 
     pub(crate) fn report(self) -> i32 {
         let code = match self {
-            Failure::Data { .. } => 1,
+            Failure::Data { .. } | Failure::File { .. } => 1,
             Failure::Usage { .. } => 2,
             Failure::Interrupted { .. } => 130,
             Failure::ClosedPipe => return 0,
@@ -55,7 +58,9 @@ impl Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (message, hint) = match self {
-            Failure::Data { message, hint } | Failure::Usage { message, hint } => (message.as_str(), hint),
+            Failure::Data { message, hint }
+            | Failure::File { message, hint, .. }
+            | Failure::Usage { message, hint } => (message.as_str(), hint),
             Failure::Interrupted { remark } => ("interrupted", remark),
             Failure::ClosedPipe => ("nobody reads what is printed", &None),
         };
@@ -87,7 +92,12 @@ impl From<Files> for Failure {
             Files::NoFolder { folder, .. } => Some(format!("make it first: mkdir -p {}", folder.display())),
             _ => None,
         };
-        Failure::Data { message: error.to_string(), hint }
+        let message = error.to_string();
+        match error {
+            Files::Io { source, .. } => Failure::File { message, hint, kind: source.kind() },
+            Files::NoFolder { .. } => Failure::File { message, hint, kind: ErrorKind::NotFound },
+            _ => Failure::Data { message, hint },
+        }
     }
 }
 
@@ -118,7 +128,11 @@ impl From<Posts> for Failure {
             Posts::Hub { .. } => Some("without the hub, give --model a folder"),
             _ => None,
         };
-        Failure::Data { message: error.to_string(), hint: hint.map(str::to_owned) }
+        let (message, hint) = (error.to_string(), hint.map(str::to_owned));
+        match error {
+            Posts::Io { source, .. } => Failure::File { message, hint, kind: source.kind() },
+            _ => Failure::Data { message, hint },
+        }
     }
 }
 

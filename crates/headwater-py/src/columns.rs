@@ -7,6 +7,7 @@ use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, TimeUnit};
+use headwater_files::Draft;
 use numpy::IntoPyArray;
 use numpy::datetime::{Datetime, units::Microseconds};
 use parquet::arrow::ArrowWriter;
@@ -17,6 +18,7 @@ use pyo3::types::{PyDict, PyList};
 use pyo3_arrow::PyRecordBatchReader;
 use serde_json::{Map, Value};
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -149,5 +151,15 @@ pub(crate) fn write_parquet(py: Python<'_>, stream: PyRecordBatchReader, path: P
         }
         writer.close().map_err(broken(&path))?;
         Ok(())
+    })
+}
+
+/// Text as a file, whole or not at all.
+#[pyfunction]
+pub(crate) fn write_text(py: Python<'_>, path: PathBuf, text: &str) -> PyResult<()> {
+    done(py, &Manner::default(), || {
+        let mut draft = Draft::create(&path)?;
+        draft.write_all(text.as_bytes()).map_err(denied(&path, "cannot write"))?;
+        Ok(draft.commit()?)
     })
 }

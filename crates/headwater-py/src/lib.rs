@@ -25,7 +25,7 @@ mod module {
     #[pymodule_export]
     use super::beliefs::{Beliefs, Graph, simulate};
     #[pymodule_export]
-    use super::columns::{read_parquet, write_parquet};
+    use super::columns::{read_parquet, write_parquet, write_text};
     #[pymodule_export]
     use super::learners::{gsl, state_space, whitened};
     #[pymodule_export]

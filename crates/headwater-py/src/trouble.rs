@@ -88,6 +88,9 @@ impl From<Trouble> for PyErr {
             Trouble::Shown(Shown::Model(error)) => (of_core(&error), error.into()),
             Trouble::Shown(error) => (Kind::Value, error.into()),
             Trouble::Command(failure @ Failure::Interrupted { .. }) => (Kind::Stopped, failure),
+            Trouble::Command(Failure::File { message, hint, kind }) => {
+                (Kind::System(kind), Failure::File { message, hint, kind })
+            }
             Trouble::Command(failure) => (Kind::Value, failure),
         };
         let text = failure.to_string();

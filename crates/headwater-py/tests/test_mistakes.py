@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import headwater
@@ -107,6 +108,18 @@ def test_numbers_that_are_none_are_named(wrong: Any, name: str) -> None:
 def test_a_data_frame_is_no_ranking() -> None:
     with pytest.raises(TypeError, match=r"headwater\.ranking"):
         headwater.report(TRUTH, ranking=headwater.rank(TRUTH))
+
+
+def test_files_that_are_not_there_are_so_whatever_asks_for_them(tmp_path: Path) -> None:
+    posts = tmp_path / "posts.csv"
+    posts.write_text("user,time,text\na,2024-01-01,x\n")
+    away = tmp_path / "away"
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        headwater.report(TRUTH, away / "page.html")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        headwater.export(TRUTH, away / "network.gexf")
+    with pytest.raises(FileNotFoundError, match="cannot read"):
+        headwater.discover(posts, tmp_path / "out", graph=str(away))
 
 
 @pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["u0", "u1", "u2"])])

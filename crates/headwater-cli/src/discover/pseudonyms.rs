@@ -40,7 +40,11 @@ impl Pseudonyms {
             message: format!("{}: {problem}", path.display()),
             hint: Some(CURE.to_owned()),
         };
-        let key = std::fs::read(path).map_err(|error| problem(format!("cannot read the key: {error}")))?;
+        let key = std::fs::read(path).map_err(|error| Failure::File {
+            message: format!("{}: cannot read the key: {error}", path.display()),
+            hint: Some(CURE.to_owned()),
+            kind: error.kind(),
+        })?;
         if key.len() < SHORTEST_KEY {
             return Err(problem(format!("the key has {} bytes; at least {SHORTEST_KEY} are needed", key.len())));
         }

@@ -134,9 +134,10 @@ impl Input {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Data {
+    Failure::File {
         message: format!("{}: cannot read: {error}", path.display()),
         hint: Some("check the path and its permissions".to_owned()),
+        kind: error.kind(),
     }
 }
 

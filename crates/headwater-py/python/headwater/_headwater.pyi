@@ -309,6 +309,7 @@ def call(
     """A command of the command line inside this process: what it prints as its result, and its warnings."""
 
 def read_parquet(path: str) -> dict[str, _Column]: ...
+def write_text(path: str, text: str) -> None: ...
 def write_parquet(stream: object, path: str) -> None:
     """Any data frame with __arrow_c_stream__."""
 

@@ -233,12 +233,7 @@ class Page:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the file, whole or not at all, and returns its path."""
         path = Path(path)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            draft.write_text(self.html, encoding="utf-8")
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        _headwater.write_text(str(path), self.html)
         return path
 
     def __repr__(self) -> str:
