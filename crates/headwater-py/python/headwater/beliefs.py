@@ -157,9 +157,15 @@ def aligned(beliefs: _headwater.Beliefs, agents: Sequence[str], hypotheses: Sequ
 
 
 def read_beliefs(path: str | os.PathLike[str], log_ratios: bool = False) -> Frame:
-    """Reads beliefs (.csv, .parquet or .npy) as a data frame: time, agent, a column per hypothesis, posts.
+    """Reads beliefs (.csv, .parquet or .npy) as a data frame: time (in UTC), agent, a column per hypothesis, posts.
 
     With `log_ratios` the numbers in the file are log-ratios, and so are those of the data frame.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/beliefs.npy", np.full((3, 2, 2), 0.5))
+    ...     len(read_beliefs(f"{folder}/beliefs.npy"))
+    6
     """
     beliefs = _headwater.Beliefs.from_file(os.fspath(path), log_ratios)
     tell(beliefs.warnings)

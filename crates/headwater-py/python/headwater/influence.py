@@ -8,7 +8,7 @@ import json
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, overload
+from typing import Any, Literal, TypeAlias, TypedDict, cast, overload
 
 from . import _headwater, display
 from .beliefs import BeliefsLike, as_beliefs
@@ -25,6 +25,19 @@ _USUAL = 200
 _TOP = 3
 
 Draws: TypeAlias = "int | bool | None"
+
+
+class RankOptions(TypedDict, total=False):
+    """What `rank` takes by name."""
+
+    graph: GraphLike | None
+    bootstrap: Draws
+    null: Draws
+    top: int | None
+    seed: int
+    log_ratios: bool | None
+    progress: ProgressLike
+    threads: int | None
 
 
 class Ranking:

@@ -7,7 +7,7 @@ import importlib
 import json
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,11 @@ from . import _headwater, display
 from .display import Verdict
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .beliefs import BeliefsLike
     from .frames import Frame
-    from .influence import Ranking
+    from .influence import RankOptions, Ranking
 
 _Array = TypeVar("_Array", bound="NDArray[np.float64] | None")
 
@@ -165,17 +168,19 @@ class Model:
         """Whether the data support an answer, by the forecast skill."""
         return Verdict(*self._compiled.verdict())
 
-    def rank(self, *arguments: Any, **options: Any) -> Frame:
+    def rank(self, beliefs: BeliefsLike | None = None, **options: Unpack[RankOptions]) -> Frame:
         """Who drives what the group believes: `headwater.rank` of this model."""
         from .influence import rank
 
-        return rank(self, *arguments, **options)
+        return rank(self, beliefs, **options)
 
-    def explain(self, agent: str | int, *arguments: Any, **options: Any) -> dict[str, Any]:
+    def explain(
+        self, agent: str | int, what_if: Literal["remove", "neutral"] | None = None, top: int = 10
+    ) -> dict[str, Any]:
         """Why an agent is where it is: `headwater.explain` of this model."""
         from .influence import explain
 
-        return explain(self, agent, *arguments, **options)
+        return explain(self, agent, what_if, top)
 
     def __eq__(self, other: object) -> bool:
         return self._compiled == other._compiled if isinstance(other, Model) else NotImplemented
@@ -224,7 +229,16 @@ def compiled(model: ModelLike | None) -> _headwater.Model | None:
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Reads a model or truth, .json or .npz."""
+    """Reads a model or truth, .json or .npz.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from headwater import simulate
+    >>> truth = simulate(agents=4, steps=10)[1]
+    >>> with TemporaryDirectory() as folder:
+    ...     truth.save(f"{folder}/truth.json")
+    ...     read_model(f"{folder}/truth.json") == truth
+    True
+    """
     return Model.load(path)
 
 
@@ -239,7 +253,16 @@ def compiled_ranking(ranking: Ranking | None) -> _headwater.Ranking | None:
 
 
 def export(model: ModelLike, path: str | os.PathLike[str], *, ranking: Ranking | None = None) -> None:
-    """Writes the network for other programs: .gexf, .graphml, .csv, .parquet or .json. A `ranking` adds its columns."""
+    """Writes the network for other programs: .gexf, .graphml, .csv, .parquet or .json. A `ranking` adds its columns.
+
+    >>> import os
+    >>> from tempfile import TemporaryDirectory
+    >>> from headwater import simulate
+    >>> with TemporaryDirectory() as folder:
+    ...     export(simulate(agents=4, steps=10)[1], f"{folder}/network.csv")
+    ...     sorted(os.listdir(folder))
+    ['network.csv', 'network.nodes.csv']
+    """
     as_model(model)._compiled.export(os.fspath(path), compiled_ranking(ranking))
 
 
