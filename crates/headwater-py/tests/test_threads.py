@@ -66,7 +66,7 @@ LONG: dict[str, str] = {
     "bootstrap": "headwater.rank(model, short, bootstrap=100_000)",
     "null": "headwater.rank(model, short, null=100_000)",
     "simulate": "headwater.simulate(agents=100, steps=10, burn_in=1_000_000_000)",
-    "score": "headwater.score(['what a long and lovely day it was'] * 1_000_000)",
+    "score": "headwater.score(['what a long and lovely day it was ' * 60] * 1_000_000)",
     "discover": "headwater.discover(posts, rounds=100_000, bootstrap=100_000, null=100_000)",
 }
 
