@@ -23,7 +23,11 @@ fn results_and_warnings_are_returned() {
     let usage = say("learn nothing.csv").unwrap_err();
     assert!(matches!(&usage, Failure::Usage { message, .. } if message.contains("--out")), "{usage}");
     let data = say("learn @/none.csv --out @/m.json").unwrap_err();
-    assert!(matches!(&data, Failure::Data { .. }) && data.to_string().contains("\nhint: check the path"), "{data}");
+    assert!(
+        matches!(&data, Failure::File { kind: std::io::ErrorKind::NotFound, .. })
+            && data.to_string().contains("\nhint: check the path"),
+        "{data}"
+    );
 }
 
 #[test]
