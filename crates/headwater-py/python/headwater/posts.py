@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import datetime
-import glob
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -294,22 +293,15 @@ def _call(
     threads: int | None = None,
 ) -> None:
     """A command of the command line that starts from posts; its warnings are ours."""
-    files = _files(posts, folder)
-    arguments = [command, *files]
+    arguments = [command, *_files(posts, folder)]
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:
             if one is True:
                 arguments.append(f"--{name}")
             elif one is not None and one is not False:
                 arguments.append(f"--{name}={one}")
-    try:
-        with reporting(progress) as report:
-            _, warnings = _headwater.call(arguments, report, threads)
-    except ValueError as error:
-        # A command tells files that are not there from other trouble by its words only.
-        if any(not (os.path.exists(file) or glob.has_magic(file)) for file in files):
-            raise FileNotFoundError(str(error)) from error
-        raise
+    with reporting(progress) as report:
+        _, warnings = _headwater.call(arguments, report, threads)
     tell(warnings)
 
 
