@@ -3,7 +3,7 @@
 #![no_main]
 
 use headwater_posts::bin::{Bin, Calendar, Hypotheses};
-use headwater_posts::door::Door;
+use headwater_posts::ingest::Ingest;
 use headwater_posts::post::{Batch, Mapping, Posts};
 use headwater_posts::read::Records;
 use headwater_posts::score::column::Wanted;
@@ -33,11 +33,11 @@ fuzz_target!(|data: &[u8]| {
             Ok(None) | Err(_) => break,
         }
     }
-    let mut door = Door::new(Selection::default(), None, Calendar::new(bin, zone), Hypotheses::Two);
-    if door.take(&mut batch).is_err() {
+    let mut ingest = Ingest::new(Selection::default(), None, Calendar::new(bin, zone), Hypotheses::Two);
+    if ingest.take(&mut batch).is_err() {
         return;
     }
-    if let Ok((beliefs, quality)) = door.finish() {
+    if let Ok((beliefs, quality)) = ingest.finish() {
         let left_out = quality.duplicates + quality.updates + quality.dropped.total();
         assert_eq!(quality.kept + left_out, quality.posts);
         assert!(beliefs.cells().all(|cell| cell.ratios[0].is_finite() && cell.posts > 0));

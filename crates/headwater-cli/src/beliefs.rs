@@ -1,14 +1,14 @@
 //! `headwater beliefs`: posts in, what users believe day by day out.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{check, draft_json};
 use crate::scorer::{ScorerName, ScorerOptions, scorer};
-use crate::screen::{Format, Screen, count, csv, percent, short, table, wrapped};
+use crate::terminal::{Format, Terminal, count, csv, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
-use headwater_files::{BeliefsRows, Draft};
+use headwater_files::{AtomicFile, BeliefsRows};
 use headwater_posts::Error;
 use headwater_posts::bin::{self, Bin, Calendar, Hypotheses};
-use headwater_posts::door::Door;
+use headwater_posts::ingest::Ingest;
 use headwater_posts::post::{Batch, Mapping, Posts};
 use headwater_posts::quality::{MaxBad, Quality};
 use headwater_posts::read::{Bad, Preset};
@@ -24,10 +24,10 @@ const READING: &str = "Reading";
 const SELECTION: &str = "Selection";
 const OPINION: &str = "Opinion";
 
-/// Bad rows named one by one on the screen.
+/// Bad rows named one by one on the terminal.
 pub(crate) const NAMED: usize = 5;
 
-/// Users listed on the screen.
+/// Users listed on the terminal.
 const LISTED: usize = 20;
 
 /// Turns posts into beliefs: who said how positive things about a topic, day by day
@@ -44,7 +44,7 @@ pub(crate) struct Beliefs {
     /// Write the data-quality summary as JSON
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
-    /// How to print the summary; the table goes to the screen, JSON and CSV (by user) to standard output
+    /// How to print the summary; the table goes to the terminal, JSON and CSV (by user) to standard output
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -147,12 +147,12 @@ fn parse_zone(name: &str) -> Result<TimeZone, String> {
 }
 
 /// How columns are named, by options that several commands share.
-pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Mapping, Failure> {
+pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Mapping, CliError> {
     let mut mapping = Mapping::default();
     if let Some(preset) = preset {
         if !map.is_empty() && preset != PresetName::FourCat {
             let message = "--map names columns, and this --preset knows where everything is; use one of the two";
-            return Err(Failure::Usage { message: message.to_owned(), hint: None });
+            return Err(CliError::Usage { message: message.to_owned(), hint: None });
         }
         mapping = mapping.preset(preset.into());
     }
@@ -160,21 +160,21 @@ pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Mapp
 }
 
 impl Beliefs {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         self.check_paths()?;
-        let (beliefs, mut quality) = self.options.gather::<Failure>(None, |_| (), screen)?;
-        let table = self.options.write(&self.out, &beliefs, &mut quality, screen)?;
+        let (beliefs, mut quality) = self.options.gather::<CliError>(None, |_| (), terminal)?;
+        let table = self.options.write(&self.out, &beliefs, &mut quality, terminal)?;
         let summary = self.summary.as_deref().map(|path| draft_json(path, &quality)).transpose()?;
         table.commit()?;
-        summary.map(Draft::commit).transpose()?;
-        self.print(&quality, screen)
+        summary.map(AtomicFile::commit).transpose()?;
+        self.print(&quality, terminal)
     }
 
-    fn check_paths(&self) -> Result<(), Failure> {
+    fn check_paths(&self) -> Result<(), CliError> {
         let extension = self.out.extension().and_then(|extension| extension.to_str());
         if let Some(extension @ ("npy" | "npz" | "json" | "jsonl" | "gz" | "zst" | "xlsx")) = extension {
             let message = format!("beliefs are not written as .{extension}");
-            return Err(Failure::usage(message, "let --out end in .csv or .parquet"));
+            return Err(CliError::usage(message, "let --out end in .csv or .parquet"));
         }
         let outputs = [Some(&self.out), self.options.rejects.as_ref(), self.summary.as_ref()];
         check(self.options.posts.iter().chain(&self.options.users), outputs.into_iter().flatten())
@@ -184,28 +184,28 @@ impl Beliefs {
 impl PostOptions {
     /// Reads, selects, scores and bins. `known` replaces the users that --users names; `meet` sees every batch before the
     /// door does, and may change it. Errors of the door become the caller's.
-    pub(crate) fn gather<E: From<Error> + From<Failure>>(
+    pub(crate) fn gather<E: From<Error> + From<CliError>>(
         &self,
         known: Option<HashSet<String>>,
         meet: impl FnMut(&mut Batch),
-        screen: &Screen,
+        terminal: &Terminal,
     ) -> Result<(bin::Beliefs, Quality), E> {
-        let mut selection = self.selection(screen)?;
+        let mut selection = self.selection(terminal)?;
         // Whoever says which users may count also says which of them are absent.
         let counted = known.is_some();
         selection.users = match known {
             Some(known) => Some(known),
             None => self.users.as_deref().map(read_users).transpose()?,
         };
-        let scorer = scorer(&self.scorer, screen)?;
+        let scorer = scorer(&self.scorer, terminal)?;
         let hypotheses = if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two };
         let calendar = Calendar::new(self.bin, self.timezone.clone());
         let english = !selection.languages.is_empty() && self.lang.is_empty();
-        let mut door = Door::new(selection, scorer, calendar, hypotheses)
+        let mut door = Ingest::new(selection, scorer, calendar, hypotheses)
             .min_posts(self.min_posts)
             .max_bad(self.max_bad.unwrap_or_default());
         let mut rejects = self.rejects.as_deref().map(Rejects::create).transpose()?;
-        let read: Result<_, E> = self.read(&mut door, meet, rejects.as_mut(), screen);
+        let read: Result<_, E> = self.read(&mut door, meet, rejects.as_mut(), terminal);
         let read = read.and_then(|()| Ok(door.finish()?));
         if let Some(rejects) = rejects {
             rejects.close(read.is_ok())?;
@@ -214,7 +214,7 @@ impl PostOptions {
         if counted {
             quality.absent_users = 0;
         }
-        self.warn(&quality, english, screen);
+        self.warn(&quality, english, terminal);
         Ok((beliefs, quality))
     }
 
@@ -227,12 +227,12 @@ impl PostOptions {
         }
     }
 
-    fn selection(&self, screen: &Screen) -> Result<Selection, Failure> {
+    fn selection(&self, terminal: &Terminal) -> Result<Selection, CliError> {
         let topics = self.topic.iter().map(|topic| Topic::parse(topic, &self.timezone)).collect::<Result<_, _>>()?;
         let languages = self.languages();
         let foreign = self.any_language || !languages.iter().all(|lang| lang.to_ascii_lowercase().starts_with("en"));
         if self.scorer.scorer == ScorerName::Builtin && foreign {
-            screen.warn("the built-in scorer reads English; its opinion of other languages is noise");
+            terminal.warn("the built-in scorer reads English; its opinion of other languages is noise");
         }
         Ok(Selection {
             topics,
@@ -243,12 +243,12 @@ impl PostOptions {
         })
     }
 
-    fn read<E: From<Error> + From<Failure>>(
+    fn read<E: From<Error> + From<CliError>>(
         &self,
-        door: &mut Door,
+        door: &mut Ingest,
         mut meet: impl FnMut(&mut Batch),
         mut rejects: Option<&mut Rejects>,
-        screen: &Screen,
+        terminal: &Terminal,
     ) -> Result<(), E> {
         let mut mapping = mapping(self.preset, &self.map)?;
         if self.scorer.scorer == ScorerName::Column {
@@ -258,12 +258,12 @@ impl PostOptions {
             }
         }
         let mut named = 0;
-        each_batch::<E>(&self.posts, mapping, screen, |mut batch| {
+        each_batch::<E>(&self.posts, mapping, terminal, |mut batch| {
             meet(&mut batch);
             let taken = door.take(&mut batch);
             for bad in &batch.bad {
                 if named < NAMED {
-                    screen.warn(&bad.to_string());
+                    terminal.warn(&bad.to_string());
                 }
                 named += 1;
             }
@@ -273,25 +273,25 @@ impl PostOptions {
             Ok(taken?)
         })?;
         if named > NAMED {
-            screen.warn(&format!("and {} more rows that cannot be read", named - NAMED));
+            terminal.warn(&format!("and {} more rows that cannot be read", named - NAMED));
         }
         Ok(())
     }
 
-    fn warn(&self, quality: &Quality, english: bool, screen: &Screen) {
+    fn warn(&self, quality: &Quality, english: bool, terminal: &Terminal) {
         let dropped = &quality.dropped;
         if dropped.language > 0 && english {
             let posts = count(dropped.language as usize, "post");
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "{posts} marked with another language than English left out; --any-language keeps them"
             ));
         }
         if quality.absent_users > 0 {
-            screen.warn(&format!("{} of --users: no post of theirs is left", count(quality.absent_users, "user")));
+            terminal.warn(&format!("{} of --users: no post of theirs is left", count(quality.absent_users, "user")));
         }
         if quality.clipped as f64 > 0.01 * quality.kept as f64 {
             let share = percent(quality.clipped as f64 / quality.kept as f64);
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "{} ({share}) clipped to stay {} away from certainty; scores this sure may be rounded",
                 count(quality.clipped as usize, "opinion"),
                 bin::CLIP
@@ -305,11 +305,11 @@ impl PostOptions {
         out: &Path,
         beliefs: &bin::Beliefs,
         quality: &mut Quality,
-        screen: &Screen,
-    ) -> Result<Draft, Failure> {
+        terminal: &Terminal,
+    ) -> Result<AtomicFile, CliError> {
         let mut rows = BeliefsRows::create(out, beliefs.hypotheses.names())?;
         let total = if self.carry_forward { quality.bins * quality.users as u64 } else { quality.beliefs };
-        let mut progress = screen.progress("writing", total);
+        let mut progress = terminal.progress("writing", total);
         let mut written = 0;
         let mut shown: Option<(i64, String)> = None;
         let mut failed = None;
@@ -341,19 +341,19 @@ impl PostOptions {
 }
 
 impl Beliefs {
-    fn print(&self, quality: &Quality, screen: &mut Screen) -> Result<(), Failure> {
+    fn print(&self, quality: &Quality, terminal: &mut Terminal) -> Result<(), CliError> {
         match self.format {
-            Format::Json => screen.json(quality),
+            Format::Json => terminal.json(quality),
             Format::Csv => {
                 let rows = quality.by_user.iter().map(|user| {
                     let numbers = [user.posts.to_string(), user.bins.to_string(), user.silent_share.to_string()];
                     let times = [user.first.clone(), user.last.clone()];
                     [user.user.clone()].into_iter().chain(numbers).chain(times).collect()
                 });
-                screen.result(&csv(&["user", "posts", "bins", "silent_share", "first", "last"], rows.collect()))
+                terminal.result(&csv(&["user", "posts", "bins", "silent_share", "first", "last"], rows.collect()))
             }
             Format::Table => {
-                screen.remark(&wrapped(&told(quality)));
+                terminal.remark(&wrapped(&told(quality)));
                 let mut users: Vec<_> = quality.by_user.iter().collect();
                 users.sort_by_key(|user| std::cmp::Reverse(user.posts));
                 let rows = users.iter().take(LISTED).map(|user| {
@@ -361,12 +361,12 @@ impl Beliefs {
                     let (first, last) = (day(&user.first), day(&user.last));
                     vec![short(&user.user), user.posts.to_string(), percent(user.silent_share), first, last]
                 });
-                screen.remark(table(&["user", "posts", "silent", "first", "last"], 1, rows.collect()).trim_end());
+                terminal.remark(table(&["user", "posts", "silent", "first", "last"], 1, rows.collect()).trim_end());
                 if users.len() > LISTED {
                     let more = count(users.len() - LISTED, "more user");
-                    screen.remark(&format!("… and {more}; --summary FILE has them all"));
+                    terminal.remark(&format!("… and {more}; --summary FILE has them all"));
                 }
-                screen.remark(&format!("\nwrote {}", self.out.display()));
+                terminal.remark(&format!("\nwrote {}", self.out.display()));
                 Ok(())
             }
         }
@@ -415,14 +415,14 @@ pub(crate) fn told(quality: &Quality) -> String {
 pub(crate) fn each_batch<E: From<Error>>(
     names: &[PathBuf],
     mapping: Mapping,
-    screen: &Screen,
+    terminal: &Terminal,
     mut each: impl FnMut(Batch) -> Result<(), E>,
 ) -> Result<(), E> {
     let posts = Posts::open(names, mapping)?;
     let total = posts.total_bytes();
     // A pipe does not say how long it is.
-    let _alive = total.is_none().then(|| screen.alive("reading"));
-    let mut progress = screen.progress("reading (kB)", total.unwrap_or(0) >> 10);
+    let _alive = total.is_none().then(|| terminal.alive("reading"));
+    let mut progress = terminal.progress("reading (kB)", total.unwrap_or(0) >> 10);
     for batch in posts.batches() {
         let batch = batch?;
         if total.is_some() {
@@ -435,26 +435,26 @@ pub(crate) fn each_batch<E: From<Error>>(
 
 /// The rows that cannot be read, as CSV.
 pub(crate) struct Rejects {
-    draft: Draft,
+    draft: AtomicFile,
     rows: usize,
 }
 
 impl Rejects {
-    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
-        let mut rejects = Rejects { draft: Draft::create(path)?, rows: 0 };
+    pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
+        let mut rejects = Rejects { draft: AtomicFile::create(path)?, rows: 0 };
         rejects.line("file,line,reason\n")?;
         Ok(rejects)
     }
 
     /// Keeps the list of a run that was done, or that stopped because of it: whoever reads that wants it most of all.
-    pub(crate) fn close(self, done: bool) -> Result<(), Failure> {
+    pub(crate) fn close(self, done: bool) -> Result<(), CliError> {
         if done || self.rows > 0 {
             self.draft.commit()?;
         }
         Ok(())
     }
 
-    pub(crate) fn write(&mut self, rows: &[Bad]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, rows: &[Bad]) -> Result<(), CliError> {
         self.rows += rows.len();
         for bad in rows {
             let cells = vec![bad.place.file.display().to_string(), bad.place.line.to_string(), bad.reason.clone()];
@@ -464,7 +464,7 @@ impl Rejects {
         Ok(())
     }
 
-    fn line(&mut self, text: &str) -> Result<(), Failure> {
+    fn line(&mut self, text: &str) -> Result<(), CliError> {
         let path = self.draft.path().to_owned();
         let failed = |source| Error::Io { path, doing: "cannot write", source };
         Ok(self.draft.write_all(text.as_bytes()).map_err(failed)?)

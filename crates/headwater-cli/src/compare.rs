@@ -1,7 +1,7 @@
 //! `headwater compare`: how far a model is from the truth.
 
-use crate::failure::Failure;
-use crate::screen::{Format, Screen, csv, number, table};
+use crate::error::CliError;
+use crate::terminal::{Format, Terminal, csv, number, table};
 use clap::Args;
 use headwater::compare::{Comparison, compare};
 use headwater_files::{read_known, read_model};
@@ -33,11 +33,11 @@ struct Printed<'a> {
 }
 
 impl Compare {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let found = compare(&model, &read_known(&self.truth)?, self.top as usize)?;
         if self.format == Format::Json {
-            return screen.json(&Printed { comparison: &found, reference: model.roster.reference() });
+            return terminal.json(&Printed { comparison: &found, reference: model.roster.reference() });
         }
         let rows = [
             ("agents", Some(found.agents as f64), "named by both"),
@@ -52,13 +52,13 @@ impl Compare {
             Format::Csv => {
                 let exact = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
                 let rows = rows.iter().map(|(name, value, _)| vec![(*name).to_owned(), exact(*value)]);
-                screen.result(&csv(&["measure", "value"], rows.collect()))
+                terminal.result(&csv(&["measure", "value"], rows.collect()))
             }
             _ => {
                 let shown = |value: f64| if value.fract() == 0.0 { value.to_string() } else { number(value) };
                 let shown = |value: Option<f64>| value.map_or("–".to_owned(), shown);
                 let rows = rows.map(|(name, value, meaning)| vec![name.to_owned(), meaning.to_owned(), shown(value)]);
-                screen.result(&table(&["measure", "meaning", "value"], 2, rows.to_vec()))
+                terminal.result(&table(&["measure", "meaning", "value"], 2, rows.to_vec()))
             }
         }
     }

@@ -6,15 +6,15 @@
 mod posts;
 
 use crate::discover::{Discover, REPORT};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{create, write};
-use crate::screen::{Format, Screen, csv, number, percent, table};
 use crate::simulate::write_world;
+use crate::terminal::{Format, Terminal, csv, number, percent, table};
 use clap::Args;
-use headwater::compare::{Comparison, Known, compare};
+use headwater::compare::{Comparison, GroundTruth, compare};
 use headwater::influence;
 use headwater::learn::gsl::{GslParams, gsl};
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{World, WorldParams, run};
 use headwater_files::{BeliefsFormat, Truth, read_beliefs, write_model, write_truth};
 use headwater_posts::bin::{Bin, Calendar};
@@ -51,27 +51,27 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let (outcome, page) = match &self.out {
-            Some(folder) => (self.outcome(folder, screen)?, Some(folder.join(REPORT[0]))),
+            Some(folder) => (self.outcome(folder, terminal)?, Some(folder.join(REPORT[0]))),
             None => {
                 let folder = tempfile::tempdir()
-                    .map_err(|error| Failure::data(format!("cannot create a folder to work in: {error}")))?;
-                (self.outcome(folder.path(), screen)?, kept(&folder.path().join(REPORT[0])))
+                    .map_err(|error| CliError::data(format!("cannot create a folder to work in: {error}")))?;
+                (self.outcome(folder.path(), terminal)?, kept(&folder.path().join(REPORT[0])))
             }
         };
         match self.format {
-            Format::Json => screen.json(&outcome),
-            Format::Csv => screen.result(&outcome.csv()),
-            Format::Table => screen.text(&(outcome.text() + &self.next(page.as_deref()))),
+            Format::Json => terminal.json(&outcome),
+            Format::Csv => terminal.result(&outcome.csv()),
+            Format::Table => terminal.text(&(outcome.text() + &self.next(page.as_deref()))),
         }
     }
 
-    fn outcome(&self, folder: &Path, screen: &Screen) -> Result<Outcome, Failure> {
-        let exact = self.exact(&folder.join("exact"), screen)?;
+    fn outcome(&self, folder: &Path, terminal: &Terminal) -> Result<Outcome, CliError> {
+        let exact = self.exact(&folder.join("exact"), terminal)?;
         let world = PostWorld::new(self.seed, DAYS, NOISE)?;
         let (users, written) = (world.truth.roster.agents().len(), world.posts.len());
-        screen.remark(&format!(
+        terminal.remark(&format!(
             "simulating {users} people who write {written} posts in {DAYS} days; {} knows most, and most listen to her",
             PostWorld::INFLUENCER
         ));
@@ -89,8 +89,8 @@ impl Demo {
         let (posts, graph, out) = (path(&posts), path(&graph), path(folder));
         let arguments = [&posts, "--graph", &graph, "--out", &out, "--bootstrap", RESAMPLES, "--null", ROTATIONS];
         let mut discover = Discover::with(&arguments)?;
-        discover.truth = Some(Known::of(&world.truth)?);
-        let found = discover.discover(screen)?;
+        discover.truth = Some(GroundTruth::of(&world.truth)?);
+        let found = discover.discover(terminal)?;
 
         let (learned, known) = (influence(&found.model)?, influence(&world.truth)?);
         let names = found.model.roster.agents();
@@ -110,34 +110,34 @@ impl Demo {
         Ok(Outcome {
             verdict: found.ranking["verdict"].clone(),
             reference: found.model.roster.reference().to_owned(),
-            comparison: compare(&found.model, &Known::of(&world.truth)?, 3)?,
+            comparison: compare(&found.model, &GroundTruth::of(&world.truth)?, 3)?,
             adaptation: (found.model.adaptation, world.truth.adaptation),
-            agents: agents.collect::<Result<_, Failure>>()?,
+            agents: agents.collect::<Result<_, CliError>>()?,
             posts: written,
             exact,
         })
     }
 
     /// The world of exact beliefs, which are kept only if the rest is.
-    fn exact(&self, folder: &Path, screen: &Screen) -> Result<Exact, Failure> {
+    fn exact(&self, folder: &Path, terminal: &Terminal) -> Result<Exact, CliError> {
         let params = WorldParams { steps: STEPS, seed: self.seed, ..WorldParams::default() };
         let mut world = World::new(params)?;
         let panel = match &self.out {
             Some(_) => {
-                let path = write_world(world.clone(), folder, BeliefsFormat::Parquet, false, screen)?;
+                let path = write_world(world.clone(), folder, BeliefsFormat::Parquet, false, terminal)?;
                 read_beliefs(&path, false)?.panel
             }
             None => run(&mut world)?,
         };
         let truth = world.truth();
-        let model = whitened(&panel, &Whitened::default())?;
+        let model = whitened(&panel, &WhitenedParams::default())?;
         let paper = gsl(&panel, &GslParams::default())?;
         if self.out.is_some() {
             write_model(&folder.join("model.json"), &model)?;
         }
         Ok(Exact {
-            comparison: compare(&model, &Known::of(&truth)?, 3)?,
-            paper: compare(&paper, &Known::of(&truth)?, 3)?,
+            comparison: compare(&model, &GroundTruth::of(&truth)?, 3)?,
+            paper: compare(&paper, &GroundTruth::of(&truth)?, 3)?,
         })
     }
 

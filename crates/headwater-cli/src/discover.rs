@@ -10,16 +10,16 @@ mod record;
 mod stages;
 
 use crate::beliefs::{PostOptions, told};
+use crate::error::CliError;
 use crate::export::write_gexf;
-use crate::failure::Failure;
-use crate::fitting::{FitOptions, fit};
+use crate::fit_args::{FitOptions, fit};
 use crate::output::{check, write, write_json};
 use crate::rank::{sheet, text};
-use crate::screen::{Format, Screen, count, csv, wrapped};
+use crate::terminal::{Format, Terminal, count, csv, wrapped};
 use clap::{Args, Command, FromArgMatches};
 use follows::{Follows, GraphCounts, unsaid};
 use headwater::Model;
-use headwater::compare::Known as Truth;
+use headwater::compare::GroundTruth as Truth;
 use headwater_files::{read_beliefs, read_model, write_model};
 use headwater_posts::Error as Posts;
 use headwater_posts::bin;
@@ -27,8 +27,8 @@ use headwater_posts::quality::Quality;
 use headwater_posts::read::expand;
 use headwater_posts::select::read_users;
 use headwater_report::Ranking;
-use headwater_report::page::{Facts, Ingredients, Page};
-use headwater_report::ranking::Trust;
+use headwater_report::page::{Facts, Page, ReportInput};
+use headwater_report::ranking::Uncertainty;
 use pseudonyms::Pseudonyms;
 use record::{Input, Run, Used};
 use serde::{Deserialize, Serialize};
@@ -149,7 +149,7 @@ pub(crate) struct Found {
 }
 
 /// Users who may count.
-struct Known {
+struct AllowedUsers {
     /// Those of --users.
     listed: Option<HashSet<String>>,
     /// Those that are in the graph, too.
@@ -157,38 +157,38 @@ struct Known {
 }
 
 /// Why the posts did not become beliefs.
-enum Trouble {
+enum ScoreError {
     Posts(Posts),
-    Other(Failure),
+    Other(CliError),
 }
 
-impl From<Posts> for Trouble {
+impl From<Posts> for ScoreError {
     fn from(error: Posts) -> Self {
-        Trouble::Posts(error)
+        ScoreError::Posts(error)
     }
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Trouble::Other(failure)
+impl From<CliError> for ScoreError {
+    fn from(failure: CliError) -> Self {
+        ScoreError::Other(failure)
     }
 }
 
 impl Discover {
     /// As from a command line, without the names of the program and the command.
-    pub(crate) fn with(arguments: &[&str]) -> Result<Self, Failure> {
+    pub(crate) fn with(arguments: &[&str]) -> Result<Self, CliError> {
         let command = Discover::augment_args(Command::new("discover").no_binary_name(true));
         let matches = command.try_get_matches_from(arguments);
         let discover = matches.and_then(|matches| Discover::from_arg_matches(&matches));
-        discover.map_err(|error| Failure::Usage { message: error.to_string(), hint: None })
+        discover.map_err(|error| CliError::Usage { message: error.to_string(), hint: None })
     }
 
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
-        let found = self.discover(screen)?;
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+        let found = self.discover(terminal)?;
         match self.format {
-            Format::Json => screen.json(&found.ranking),
-            Format::Csv => screen.result(&found.csv),
-            Format::Table => screen.text(&format!("{}\n{}", found.text, self.next(&found.ranking))),
+            Format::Json => terminal.json(&found.ranking),
+            Format::Csv => terminal.result(&found.csv),
+            Format::Table => terminal.text(&format!("{}\n{}", found.text, self.next(&found.ranking))),
         }
     }
 
@@ -203,7 +203,7 @@ impl Discover {
     }
 
     /// No file is both read and written.
-    fn check_paths(&self) -> Result<(), Failure> {
+    fn check_paths(&self) -> Result<(), CliError> {
         let files = [&self.posts.users, &self.graph, &self.pseudonymise, &self.fit.common];
         let inputs = || self.posts.posts.iter().chain(files.into_iter().flatten());
         check(inputs(), &self.posts.rejects)?;
@@ -211,18 +211,18 @@ impl Discover {
             let Ok(output) = self.out.join(file).canonicalize() else { continue };
             if inputs().any(|input| input.canonicalize().is_ok_and(|input| input == output)) {
                 let message = format!("{} is read, and would be overwritten", self.out.join(file).display());
-                return Err(Failure::usage(message, "write to another folder"));
+                return Err(CliError::usage(message, "write to another folder"));
             }
         }
         Ok(())
     }
 
     /// All stages.
-    pub(crate) fn discover(&self, screen: &Screen) -> Result<Found, Failure> {
+    pub(crate) fn discover(&self, terminal: &Terminal) -> Result<Found, CliError> {
         self.fit.check(self.graph.is_some())?;
         self.check_paths()?;
         let mut pseudonyms = self.pseudonymise.as_deref().map(Pseudonyms::read).transpose()?;
-        let inputs = self.inputs(screen)?;
+        let inputs = self.inputs(terminal)?;
         let follows = self.graph.as_deref().map(|path| Follows::read(path, pseudonyms.as_mut())).transpose()?;
         let hashes = |role: &str| -> Vec<&str> {
             inputs.iter().filter(|input| input.role == role).map(|input| input.sha256.as_str()).collect()
@@ -236,8 +236,8 @@ impl Discover {
             "options": self.used.of::<PostOptions>(&PLACES),
             "pseudonyms": key,
         });
-        let scored: Scored = stages.stage("score", &depends, &[BELIEFS], screen, |room| {
-            self.score(room, pseudonyms.as_mut(), follows.as_ref(), screen)
+        let scored: Scored = stages.stage("score", &depends, &[BELIEFS], terminal, |room| {
+            self.score(room, pseudonyms.as_mut(), follows.as_ref(), terminal)
         })?;
         let beliefs = stages.path(BELIEFS);
         let panel = read_beliefs(&beliefs, false)?.panel;
@@ -252,37 +252,37 @@ impl Discover {
             "common": self.fit.common.is_some(),
             "options": self.used.of::<FitOptions>(&["common"]),
         });
-        let learned: Choice = stages.stage("learn", &depends, &[MODEL], screen, |room| {
+        let learned: Choice = stages.stage("learn", &depends, &[MODEL], terminal, |room| {
             let support = graph.as_ref().map(|graph| graph.speakers().to_vec());
             let rename = |name: &str| match pseudonyms.as_mut() {
                 Some(pseudonyms) => pseudonyms.of(name),
                 None => name.to_owned(),
             };
-            let groups = self.fit.groups(panel.roster(), rename, screen).map_err(|failure| match key {
+            let groups = self.fit.groups(panel.roster(), rename, terminal).map_err(|failure| match key {
                 Some(_) => unsaid("the groups of --common"),
                 None => failure,
             })?;
-            let learned = fit(&panel, support, groups, &self.fit, screen).map_err(self.about())?;
-            learned.model.diagnostics.warnings.iter().for_each(|warning| screen.warn(warning));
+            let learned = fit(&panel, support, groups, &self.fit, terminal).map_err(self.about())?;
+            learned.model.diagnostics.warnings.iter().for_each(|warning| terminal.warn(warning));
             write_model(&room.join(MODEL), &learned.model)?;
             Ok(Choice { choice: learned.choice })
         })?;
         let model = read_model(&stages.path(MODEL))?;
 
-        let trust = self.trust(panel.agents(), screen);
+        let trust = self.trust(panel.agents(), terminal);
         let depends = json!({
             "beliefs": stages.hash(BELIEFS),
             "model": stages.hash(MODEL),
             "graph": [hashes("graph"), vec![key.as_deref().unwrap_or_default()]],
             "options": [json!(trust.bootstrap), json!(trust.null), json!(trust.top), json!(trust.seed)],
         });
-        let shown: Shown = stages.stage("rank", &depends, &RANKING, screen, |room| {
+        let shown: Shown = stages.stage("rank", &depends, &RANKING, terminal, |room| {
             let mut ranking = Ranking::new(&model)?;
             ranking.add_activity(&panel).map_err(self.about())?;
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
             }
-            screen.watched(None, || ranking.add_trust(&trust, &model, &panel)).map_err(self.about())?;
+            terminal.watched(None, || ranking.add_trust(&trust, &model, &panel)).map_err(self.about())?;
             rank(room, &ranking, &model)
         })?;
         let mut decided = Map::new();
@@ -300,10 +300,10 @@ impl Discover {
         let read = |file: &str| {
             let path = stages.path(file);
             std::fs::read_to_string(&path)
-                .map_err(|error| Failure::data(format!("{}: cannot read: {error}", path.display())))
+                .map_err(|error| CliError::data(format!("{}: cannot read: {error}", path.display())))
         };
         let (ranking, csv) = (read(RANKING[0])?, read(RANKING[1])?);
-        let unreadable = |error| Failure::data(format!("{}: cannot read: {error}", RANKING[0]));
+        let unreadable = |error| CliError::data(format!("{}: cannot read: {error}", RANKING[0]));
         let shown_ranking: Ranking = serde_json::from_str(&ranking).map_err(unreadable)?;
         let ranking = serde_json::from_str(&ranking).map_err(unreadable)?;
 
@@ -316,13 +316,13 @@ impl Discover {
             "truth": self.truth.as_ref().map(|truth| format!("{truth:?}")),
             "facts": facts,
         });
-        let _: Made = stages.stage("report", &depends, &REPORT, screen, |room| {
-            let ingredients = Ingredients {
+        let _: Made = stages.stage("report", &depends, &REPORT, terminal, |room| {
+            let ingredients = ReportInput {
                 beliefs: Some(&panel),
                 graph: graph.as_ref(),
                 truth: self.truth.as_ref(),
                 facts: Some(&facts),
-                ..Ingredients::new(&model, &shown_ranking)
+                ..ReportInput::new(&model, &shown_ranking)
             };
             write(&room.join(REPORT[0]), Page::new(&ingredients)?.html()?.as_bytes())?;
             write_gexf(&room.join(REPORT[1]), &model, &shown_ranking)?;
@@ -334,9 +334,9 @@ impl Discover {
     }
 
     /// Every file that is read, with its hash.
-    fn inputs(&self, screen: &Screen) -> Result<Vec<Input>, Failure> {
+    fn inputs(&self, terminal: &Terminal) -> Result<Vec<Input>, CliError> {
         let mut inputs = Vec::new();
-        let _alive = screen.alive("hashing");
+        let _alive = terminal.alive("hashing");
         for path in expand(&self.posts.posts)? {
             inputs.push(Input::of("posts", &path)?);
         }
@@ -348,7 +348,7 @@ impl Discover {
         for (role, path) in files {
             inputs.extend(path.map(|path| Input::of(role, path)).transpose()?);
         }
-        if let Some(folder) = self.posts.scorer.folder(screen)? {
+        if let Some(folder) = self.posts.scorer.folder(terminal)? {
             inputs.extend(Input::folder("scorer", &folder)?);
         }
         Ok(inputs)
@@ -360,24 +360,24 @@ impl Discover {
     }
 
     /// Names the posts in an error of the library.
-    fn about(&self) -> impl Fn(headwater::Error) -> Failure {
+    fn about(&self) -> impl Fn(headwater::Error) -> CliError {
         let first = self.posts.posts.first().cloned().unwrap_or_default();
         move |error| match error {
             headwater::Error::Parameter { .. } => error.into(),
-            error => Failure::about(&first)(error),
+            error => CliError::about(&first)(error),
         }
     }
 
     /// How sure to be.
-    fn trust(&self, agents: usize, screen: &Screen) -> Trust {
+    fn trust(&self, agents: usize, terminal: &Terminal) -> Uncertainty {
         let null = self.trust.null.unwrap_or(if agents > NULL_AGENTS { 0 } else { USUAL });
         if self.trust.null.is_none() && agents > NULL_AGENTS {
-            screen.remark(&format!(
+            terminal.remark(&format!(
                 "{agents} users: no p-values, which would take long above {NULL_AGENTS}; --null {USUAL} asks for them"
             ));
         }
         let asked = |draws: u64| (draws > 0).then_some(draws);
-        Trust {
+        Uncertainty {
             bootstrap: asked(self.trust.bootstrap),
             null: asked(null),
             top: usize::try_from(self.trust.top).unwrap_or(usize::MAX),
@@ -391,13 +391,13 @@ impl Discover {
         room: &Path,
         mut pseudonyms: Option<&mut Pseudonyms>,
         follows: Option<&Follows>,
-        screen: &Screen,
-    ) -> Result<Scored, Failure> {
+        terminal: &Terminal,
+    ) -> Result<Scored, CliError> {
         let hidden = pseudonyms.is_some();
         let known = self.known(pseudonyms.as_deref_mut(), follows)?;
         let mut outside: HashSet<String> = HashSet::new();
         let mut inside = 0_u64;
-        let gathered = self.posts.gather::<Trouble>(
+        let gathered = self.posts.gather::<ScoreError>(
             known.both.clone(),
             |batch| {
                 for post in &mut batch.posts {
@@ -421,13 +421,13 @@ impl Discover {
                     batch.bad.iter_mut().for_each(|bad| bad.reason = reason.to_owned());
                 }
             },
-            screen,
+            terminal,
         );
         let (beliefs, mut quality) = gathered.map_err(|trouble| match (trouble, follows) {
-            (Trouble::Posts(Posts::NothingLeft { .. }), Some(follows)) if inside == 0 && !outside.is_empty() => {
+            (ScoreError::Posts(Posts::NothingLeft { .. }), Some(follows)) if inside == 0 && !outside.is_empty() => {
                 follows.strange(outside.len(), outside.iter().min())
             }
-            (Trouble::Posts(Posts::Columns { path, missing, .. }), _) if hidden => Failure::Data {
+            (ScoreError::Posts(Posts::Columns { path, missing, .. }), _) if hidden => CliError::Data {
                 message: format!(
                     "{}: there is no {}; what it has instead may be names, and is not shown",
                     path.display(),
@@ -435,28 +435,28 @@ impl Discover {
                 ),
                 hint: Some("name the columns with --map, or run it without --pseudonymise to see them".to_owned()),
             },
-            (Trouble::Posts(Posts::Line { path, line, .. }), _) if hidden => {
+            (ScoreError::Posts(Posts::Line { path, line, .. }), _) if hidden => {
                 unsaid(&format!("{}, line {line}", path.display()))
             }
-            (Trouble::Posts(Posts::File { path, .. }), _) if hidden => unsaid(&path.display().to_string()),
-            (Trouble::Posts(error @ (Posts::NothingLeft { .. } | Posts::OneUser { .. })), _) => {
-                match Failure::from(error) {
-                    Failure::Data { message, hint } => {
-                        Failure::Data { message: format!("{}: {message}", self.first()), hint }
+            (ScoreError::Posts(Posts::File { path, .. }), _) if hidden => unsaid(&path.display().to_string()),
+            (ScoreError::Posts(error @ (Posts::NothingLeft { .. } | Posts::OneUser { .. })), _) => {
+                match CliError::from(error) {
+                    CliError::Data { message, hint } => {
+                        CliError::Data { message: format!("{}: {message}", self.first()), hint }
                     }
                     other => other,
                 }
             }
-            (Trouble::Posts(error), _) => error.into(),
-            (Trouble::Other(failure), _) => failure,
+            (ScoreError::Posts(error), _) => error.into(),
+            (ScoreError::Other(failure), _) => failure,
         })?;
         if let Some(pseudonyms) = pseudonyms.as_deref() {
             pseudonyms.check()?;
         }
         self.check(&beliefs, &quality)?;
-        screen.remark(wrapped(&told(&quality)).trim_end());
+        terminal.remark(wrapped(&told(&quality)).trim_end());
         let path = room.join(BELIEFS);
-        self.posts.write(&path, &beliefs, &mut quality, screen)?.commit()?;
+        self.posts.write(&path, &beliefs, &mut quality, terminal)?.commit()?;
         let panel = read_beliefs(&path, false).map_err(|error| match error {
             // That file is ours; what is wrong with it comes from the posts.
             headwater_files::Error::Data { source, .. } => self.about()(source),
@@ -470,11 +470,11 @@ impl Discover {
         let graph = match follows {
             Some(follows) => {
                 let (_, counts) = follows.among(panel.panel.roster(), absent, outside.len())?;
-                counts.warn(screen);
+                counts.warn(terminal);
                 Some(counts)
             }
             None if absent > 0 => {
-                screen.warn(&format!("{} of --users: no post of theirs is left", count(absent, "user")));
+                terminal.warn(&format!("{} of --users: no post of theirs is left", count(absent, "user")));
                 None
             }
             None => None,
@@ -487,9 +487,9 @@ impl Discover {
     }
 
     /// The users who may count, under the names of this run.
-    fn known(&self, pseudonyms: Option<&mut Pseudonyms>, follows: Option<&Follows>) -> Result<Known, Failure> {
+    fn known(&self, pseudonyms: Option<&mut Pseudonyms>, follows: Option<&Follows>) -> Result<AllowedUsers, CliError> {
         let Some(path) = &self.posts.users else {
-            return Ok(Known { listed: None, both: follows.map(|follows| follows.users.clone()) });
+            return Ok(AllowedUsers { listed: None, both: follows.map(|follows| follows.users.clone()) });
         };
         let hidden = pseudonyms.is_some();
         let listed = read_users(path).map_err(|error| match error {
@@ -505,19 +505,19 @@ impl Discover {
             None => listed.clone(),
         };
         if both.is_empty() {
-            return Err(Failure::Data {
+            return Err(CliError::Data {
                 message: format!("{}: none of these users is in the graph", path.display()),
                 hint: Some("names must be the same in --users and --graph, capitals included".to_owned()),
             });
         }
-        Ok(Known { listed: Some(listed), both: Some(both) })
+        Ok(AllowedUsers { listed: Some(listed), both: Some(both) })
     }
 
     /// Whether there is anything to learn from.
-    fn check(&self, beliefs: &bin::Beliefs, quality: &Quality) -> Result<(), Failure> {
+    fn check(&self, beliefs: &bin::Beliefs, quality: &Quality) -> Result<(), CliError> {
         let file = self.first();
         if quality.bins < FEWEST_BINS {
-            return Err(Failure::Data {
+            return Err(CliError::Data {
                 message: format!(
                     "{file}: posts from {} to {} fill {} of time, and at least {FEWEST_BINS} are needed",
                     quality.first,
@@ -535,7 +535,7 @@ impl Discover {
             first.iter().zip(cell.ratios).any(|(first, now)| differ(*first, now))
         };
         if !beliefs.cells().any(moves) {
-            return Err(Failure::Data {
+            return Err(CliError::Data {
                 message: format!("{file}: nobody's score ever changes, so there is nothing to learn from"),
                 hint: Some("check the column score, or choose another --scorer".to_owned()),
             });
@@ -555,8 +555,8 @@ fn counts(quality: &Quality, graph: Option<GraphCounts>) -> Value {
 }
 
 /// The ranking in its three forms, and what to print.
-fn rank(room: &Path, ranking: &Ranking, model: &Model) -> Result<Shown, Failure> {
-    let value = serde_json::to_value(ranking).map_err(|error| Failure::data(format!("cannot write: {error}")))?;
+fn rank(room: &Path, ranking: &Ranking, model: &Model) -> Result<Shown, CliError> {
+    let value = serde_json::to_value(ranking).map_err(|error| CliError::data(format!("cannot write: {error}")))?;
     write_json(&room.join(RANKING[0]), ranking)?;
     write(&room.join(RANKING[1]), sheet(ranking).as_bytes())?;
     write(&room.join(RANKING[2]), edges(&value, model).as_bytes())?;

@@ -1,7 +1,7 @@
 //! `headwater explain`: why an agent is where it is, who shaped it, whom it shapes, what if it were not there.
 
-use crate::failure::Failure;
-use crate::screen::{Format, Screen, csv, number, percent, short, table};
+use crate::error::CliError;
+use crate::terminal::{Format, Terminal, csv, number, percent, short, table};
 use clap::{Args, ValueEnum};
 use headwater::model::Likelihood;
 use headwater_files::read_model;
@@ -38,7 +38,7 @@ enum WhatIfName {
 }
 
 impl Explain {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let agent = model.roster.agent(&self.agent)?;
         let thought = self.what_if.map(|name| match name {
@@ -47,9 +47,9 @@ impl Explain {
         });
         let explanation = Explanation::new(&model, agent, self.top, thought)?;
         match self.format {
-            Format::Json => screen.json(&explanation),
-            Format::Csv => screen.result(&sheet(&explanation)),
-            Format::Table => screen.text(&text(&explanation)),
+            Format::Json => terminal.json(&explanation),
+            Format::Csv => terminal.result(&sheet(&explanation)),
+            Format::Table => terminal.text(&text(&explanation)),
         }
     }
 }

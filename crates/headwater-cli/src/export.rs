@@ -1,12 +1,12 @@
 //! `headwater export`: the network for Gephi, networkx, igraph, d3 and spreadsheets.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::check;
 use crate::report::given;
-use crate::screen::{Screen, count};
+use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
 use headwater::Model;
-use headwater_files::{Draft, read_edges, read_model};
+use headwater_files::{AtomicFile, read_edges, read_model};
 use headwater_report::Ranking;
 use headwater_report::export::{Choice, Network, csv, gexf, graphml, json, parquet};
 use std::ffi::OsStr;
@@ -77,11 +77,11 @@ const FORMATS: [(&str, Format); 5] = [
 ];
 
 impl Format {
-    fn of(path: &Path) -> Result<Self, Failure> {
+    fn of(path: &Path) -> Result<Self, CliError> {
         let ending = path.extension().map(OsStr::to_ascii_lowercase).unwrap_or_default();
         let found = FORMATS.iter().find(|(name, _)| ending == *name);
         found.map(|(_, format)| *format).ok_or_else(|| {
-            Failure::usage(
+            CliError::usage(
                 format!("{}: the ending of --out chooses the format, and this one is none", path.display()),
                 "use .gexf, .graphml, .csv, .parquet or .json",
             )
@@ -90,10 +90,10 @@ impl Format {
 }
 
 impl Export {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let format = Format::of(&self.out)?;
         if self.json.is_some() && format != Format::Json {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "--json is for a file that ends in .json",
                 "leave it out, or write to NET.json",
             ));
@@ -106,14 +106,14 @@ impl Export {
         let model = read_model(&self.model)?;
         let mut ranking = match &self.ranking {
             Some(path) => given(path)?,
-            None => Ranking::new(&model).map_err(Failure::about(&self.model))?,
+            None => Ranking::new(&model).map_err(CliError::about(&self.model))?,
         };
         if let Some(path) = &self.graph {
             ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
         }
         let source = self.ranking.as_ref().unwrap_or(&self.model);
         if self.significant && ranking.edges.is_none() {
-            return Err(Failure::Data {
+            return Err(CliError::Data {
                 message: format!("{}: has no p-values of edges, so none can be called significant", source.display()),
                 hint: Some("make it with: headwater rank MODEL --beliefs BELIEFS --null 200 --format json".to_owned()),
             });
@@ -124,20 +124,20 @@ impl Export {
             negative: self.negative,
             own: self.self_loops,
         };
-        let mut network = Network::new(&model, &ranking, &choice).map_err(Failure::about(source))?;
+        let mut network = Network::new(&model, &ranking, &choice).map_err(CliError::about(source))?;
         if format == Format::Gexf {
             network = network.drawn(&model, &ranking);
         }
         if network.negative > 0 {
             let left = count(network.negative, "weight");
-            screen.warn(&format!("{left} below zero left out; --negative keeps them"));
+            terminal.warn(&format!("{left} below zero left out; --negative keeps them"));
         }
-        let mut drafts = outputs.iter().map(|path| Draft::create(path)).collect::<Result<Vec<Draft>, _>>()?;
+        let mut drafts = outputs.iter().map(|path| AtomicFile::create(path)).collect::<Result<Vec<AtomicFile>, _>>()?;
         let replaced = write(format, self.json, &network, &mut drafts)
-            .map_err(|error| Failure::data(format!("{}: cannot write: {error}", self.out.display())))?;
+            .map_err(|error| CliError::data(format!("{}: cannot write: {error}", self.out.display())))?;
         if replaced > 0 {
             let signs = count(replaced, "character");
-            screen
+            terminal
                 .warn(&format!("{signs} in names that XML cannot hold, written as \u{fffd}; .csv and .json keep them"));
         }
         commit(drafts, &outputs)?;
@@ -146,7 +146,7 @@ impl Export {
         let moments = network.history.as_ref().filter(|_| format == Format::Gexf).map_or(String::new(), |history| {
             format!(" at {}", count(history.bounds.len().saturating_sub(1), "moment"))
         });
-        screen.remark(&format!("{agents} and {edges}{moments} in {}", files.join(" and ")));
+        terminal.remark(&format!("{agents} and {edges}{moments} in {}", files.join(" and ")));
         Ok(())
     }
 }
@@ -162,7 +162,7 @@ fn write(
     format: Format,
     reader: Option<JsonReader>,
     network: &Network,
-    drafts: &mut [Draft],
+    drafts: &mut [AtomicFile],
 ) -> Result<usize, std::io::Error> {
     match (format, drafts) {
         (Format::Gexf, [draft]) => return gexf::write(network, draft),
@@ -189,7 +189,7 @@ fn write(
 
 /// All files take their names, the one that was asked for last: where it is, the other is too. If one cannot, those before
 /// it go.
-fn commit(drafts: Vec<Draft>, outputs: &[PathBuf]) -> Result<(), Failure> {
+fn commit(drafts: Vec<AtomicFile>, outputs: &[PathBuf]) -> Result<(), CliError> {
     for (position, draft) in drafts.into_iter().enumerate() {
         if let Err(error) = draft.commit() {
             outputs[..position].iter().for_each(|path| drop(std::fs::remove_file(path)));
@@ -200,10 +200,10 @@ fn commit(drafts: Vec<Draft>, outputs: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// The network of a run as GEXF, whole.
-pub(crate) fn write_gexf(path: &Path, model: &Model, ranking: &Ranking) -> Result<(), Failure> {
+pub(crate) fn write_gexf(path: &Path, model: &Model, ranking: &Ranking) -> Result<(), CliError> {
     let network = Network::new(model, ranking, &Choice::default())?.drawn(model, ranking);
-    let mut draft = Draft::create(path)?;
+    let mut draft = AtomicFile::create(path)?;
     gexf::write(&network, &mut draft)
-        .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
+        .map_err(|error| CliError::data(format!("{}: cannot write: {error}", path.display())))?;
     Ok(draft.commit()?)
 }

@@ -13,7 +13,7 @@ pub(crate) fn install() {
         let _ = ctrlc::set_handler(|| {
             let again = REQUESTED.swap(true, Ordering::SeqCst);
             if again || !POLLED.load(Ordering::SeqCst) {
-                headwater_files::discard_drafts();
+                headwater_files::discard_unfinished();
                 std::process::exit(130);
             }
         });

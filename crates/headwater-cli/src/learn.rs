@@ -2,17 +2,17 @@
 
 mod paper;
 
-use crate::failure::Failure;
-use crate::fitting::{FitOptions, fit};
+use crate::error::CliError;
+use crate::fit_args::{FitOptions, fit};
 use crate::output::check;
-use crate::screen::{Format, Screen, count, csv, number, percent, short, table, wrapped};
+use crate::terminal::{Format, Terminal, count, csv, number, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
 use headwater::confidence::Verdict;
 use headwater::learn::gsl::Constraint;
-use headwater::learn::released::{Released, as_released};
-use headwater::learn::tested::{self, Filled};
-use headwater::learn::track::{Memory, Tracker, Tracking};
-use headwater::learn::whitened::Whitened;
+use headwater::learn::released::{ReleasedParams, as_released};
+use headwater::learn::tested::{self, FilledPanel};
+use headwater::learn::track::{Memory, TrackParams, Tracker};
+use headwater::learn::whitened::WhitenedParams;
 use headwater::model::{Change, Smoothing, Status};
 use headwater::panel::Times;
 use headwater::{Model, Panel, influence};
@@ -127,10 +127,16 @@ enum MethodName {
 }
 
 /// Says what the door did to the beliefs, and what filling their gaps means.
-fn mind(beliefs: &Beliefs, filled: &Filled<'_>, method: MethodName, screen: &Screen, warnings: &mut Vec<String>) {
+fn mind(
+    beliefs: &Beliefs,
+    filled: &FilledPanel<'_>,
+    method: MethodName,
+    terminal: &Terminal,
+    warnings: &mut Vec<String>,
+) {
     // Only certificates care how finely beliefs were written.
     let coarse = beliefs.grain.warning().filter(|_| method == MethodName::Whitened);
-    coarse.into_iter().chain(filled.warning.clone()).for_each(|text| screen.keep(warnings, text));
+    coarse.into_iter().chain(filled.warning.clone()).for_each(|text| terminal.keep(warnings, text));
 }
 
 /// A number of steps.
@@ -209,7 +215,7 @@ struct Top {
 }
 
 impl Learn {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         self.check_method(self.method)?;
         self.check_paths()?;
         let mut warnings = Vec::new();
@@ -227,7 +233,7 @@ impl Learn {
             _ => None,
         };
         self.whitened_params()?;
-        let beliefs = self.read(screen, &mut warnings)?;
+        let beliefs = self.read(terminal, &mut warnings)?;
         let method = self.method_for(&beliefs.panel);
         self.check_method(Some(method))?;
         let (mut model, settings, trace) = match method {
@@ -237,8 +243,8 @@ impl Learn {
                     None => self.paper_params(resumed.as_ref())?,
                 };
                 let filled = tested::fill(&beliefs.panel);
-                mind(&beliefs, &filled, method, screen, &mut warnings);
-                let learned = self.paper(&filled.panel, &params, resumed, &mut warnings, screen)?;
+                mind(&beliefs, &filled, method, terminal, &mut warnings);
+                let learned = self.paper(&filled.panel, &params, resumed, &mut warnings, terminal)?;
                 (learned.model, learned.settings, learned.trace)
             }
             MethodName::AsReleased => {
@@ -247,17 +253,17 @@ impl Learn {
                     None => self.released_params()?,
                 };
                 let filled = tested::fill(&beliefs.panel);
-                mind(&beliefs, &filled, method, screen, &mut warnings);
-                let alive = screen.alive("learning as released");
-                let model = as_released(&filled.panel, &params).map_err(Failure::about(&self.beliefs))?;
+                mind(&beliefs, &filled, method, terminal, &mut warnings);
+                let alive = terminal.alive("learning as released");
+                let model = as_released(&filled.panel, &params).map_err(CliError::about(&self.beliefs))?;
                 drop(alive);
                 (model, Map::new(), None)
             }
             MethodName::StateSpace => {
                 let support = self.support(&beliefs.panel)?;
-                let groups = self.fit.groups(beliefs.panel.roster(), str::to_owned, screen)?;
-                let learned =
-                    fit(&beliefs.panel, support, groups, &self.fit, screen).map_err(Failure::about(&self.beliefs))?;
+                let groups = self.fit.groups(beliefs.panel.roster(), str::to_owned, terminal)?;
+                let learned = fit(&beliefs.panel, support, groups, &self.fit, terminal)
+                    .map_err(CliError::about(&self.beliefs))?;
                 let mut settings = Map::new();
                 if let Some(choice) = learned.choice {
                     settings.insert("choice".into(), choice.into());
@@ -266,8 +272,8 @@ impl Learn {
             }
             MethodName::Whitened => {
                 let filled = tested::fill(&beliefs.panel);
-                mind(&beliefs, &filled, method, screen, &mut warnings);
-                let model = self.whitened(&filled, screen)?;
+                mind(&beliefs, &filled, method, terminal, &mut warnings);
+                let model = self.whitened(&filled, terminal)?;
                 let mut settings = Map::new();
                 if self.tracks() {
                     settings.insert("changes".into(), model.track.changes.len().into());
@@ -275,18 +281,18 @@ impl Learn {
                 (model, settings, None)
             }
         };
-        model.diagnostics.warnings.iter().for_each(|warning| screen.warn(warning));
+        model.diagnostics.warnings.iter().for_each(|warning| terminal.warn(warning));
         warnings.append(&mut model.diagnostics.warnings);
         model.diagnostics.warnings = warnings;
         write_model(&self.out, &model)?;
         if let Some(trace) = trace {
             trace.commit()?;
         }
-        self.print(&model, settings, screen)
+        self.print(&model, settings, terminal)
     }
 
     /// No option is given to a method that has no use for it.
-    fn check_method(&self, method: Option<MethodName>) -> Result<(), Failure> {
+    fn check_method(&self, method: Option<MethodName>) -> Result<(), CliError> {
         use MethodName::{AsReleased, Gsl, StateSpace, Whitened};
         let options: [(bool, &str, &[MethodName]); 24] = [
             (self.graph.is_some(), "--graph", &[Whitened, StateSpace, Gsl]),
@@ -322,21 +328,21 @@ impl Learn {
         let name =
             |method: &MethodName| method.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
         let names: Vec<String> = methods.iter().map(name).collect();
-        Err(Failure::usage(
+        Err(CliError::usage(
             format!("{option} belongs to --method {}", names.join(" or ")),
             format!("leave it out, or choose that method: --method {} has no use for it", name(&allowed[0])),
         ))
     }
 
-    fn released_params(&self) -> Result<Released, Failure> {
+    fn released_params(&self) -> Result<ReleasedParams, CliError> {
         let Some(adaptation) = self.number_for_adaptation() else {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "--method as-released cannot estimate δ: it needs a number for --adaptation",
                 "the authors' scripts use --adaptation 0.0001",
             ));
         };
-        let released = Released::default();
-        let params = Released {
+        let released = ReleasedParams::default();
+        let params = ReleasedParams {
             adaptation,
             learning_rate: self.learning_rate.unwrap_or(released.learning_rate),
             decay: self.decay.unwrap_or(released.decay),
@@ -360,25 +366,25 @@ impl Learn {
         }
     }
 
-    fn whitened_params(&self) -> Result<Whitened, Failure> {
-        let params = Whitened {
+    fn whitened_params(&self) -> Result<WhitenedParams, CliError> {
+        let params = WhitenedParams {
             adaptation: self.number_for_adaptation(),
             constraint: self.fit.constraint.map_or(Constraint::Simplex, Constraint::from),
             ridge: self.fit.ridge.unwrap_or(0.0),
-            ..Whitened::default()
+            ..WhitenedParams::default()
         };
         params.check()?;
         self.memory().check()?;
         Ok(params)
     }
 
-    fn whitened(&self, filled: &Filled<'_>, screen: &mut Screen) -> Result<Model, Failure> {
+    fn whitened(&self, filled: &FilledPanel<'_>, terminal: &mut Terminal) -> Result<Model, CliError> {
         let mut params = self.whitened_params()?;
         params.support = self.support(&filled.panel)?;
         if self.tracks() {
-            return self.tracked(filled, params, screen);
+            return self.tracked(filled, params, terminal);
         }
-        screen.watched(None, || tested::whitened(filled, &params)).map_err(Failure::about(&self.beliefs))
+        terminal.watched(None, || tested::whitened(filled, &params)).map_err(CliError::about(&self.beliefs))
     }
 
     fn memory(&self) -> Memory {
@@ -395,29 +401,34 @@ impl Learn {
     }
 
     /// Goes through the beliefs frame by frame, and says what changes as soon as it is noticed.
-    fn tracked(&self, filled: &Filled<'_>, params: Whitened, screen: &mut Screen) -> Result<Model, Failure> {
+    fn tracked(
+        &self,
+        filled: &FilledPanel<'_>,
+        params: WhitenedParams,
+        terminal: &mut Terminal,
+    ) -> Result<Model, CliError> {
         let panel = &filled.panel;
-        let params = Tracking { whitened: params, memory: self.memory(), window: None };
+        let params = TrackParams { whitened: params, memory: self.memory(), window: None };
         let mut tracker = Tracker::new(panel.roster().clone(), params)?;
-        let mut progress = screen.progress("following", panel.steps() as u64);
+        let mut progress = terminal.progress("following", panel.steps() as u64);
         let mut silent = filled.silent.chunks_exact(panel.agents());
         for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {
             let silent = silent.next().unwrap_or(&[]);
-            if let Some(change) = tracker.push_partly(frame, silent).map_err(Failure::about(&self.beliefs))? {
-                self.tell(&change, panel, screen)?;
+            if let Some(change) = tracker.push_partly(frame, silent).map_err(CliError::about(&self.beliefs))? {
+                self.tell(&change, panel, terminal)?;
             }
             progress.at(step as u64 + 1);
         }
         drop(progress);
         while let Some(change) = tracker.rest() {
-            self.tell(&change, panel, screen)?;
+            self.tell(&change, panel, terminal)?;
         }
-        let mut model = tested::tracked(filled, &tracker).map_err(Failure::about(&self.beliefs))?;
+        let mut model = tested::tracked(filled, &tracker).map_err(CliError::about(&self.beliefs))?;
         name_times(&mut model, panel.times());
         Ok(model)
     }
 
-    fn tell(&self, change: &Change, panel: &Panel, screen: &mut Screen) -> Result<(), Failure> {
+    fn tell(&self, change: &Change, panel: &Panel, terminal: &mut Terminal) -> Result<(), CliError> {
         if !self.follow {
             return Ok(());
         }
@@ -434,11 +445,11 @@ impl Learn {
         if let Some(truth) = change.truth {
             line["truth"] = panel.roster().hypotheses()[truth].clone().into();
         }
-        screen.result(&line.to_string())
+        terminal.result(&line.to_string())
     }
 
     /// Nothing is learned for an output that cannot be written, and no file is both read and written.
-    fn check_paths(&self) -> Result<(), Failure> {
+    fn check_paths(&self) -> Result<(), CliError> {
         let outputs = [Some(&self.out), self.trace.as_ref(), self.checkpoint.as_ref()];
         let inputs = [
             Some(&self.beliefs),
@@ -455,22 +466,22 @@ impl Learn {
     }
 
     /// Reads the beliefs and says what had to be done to them.
-    fn read(&self, screen: &Screen, warnings: &mut Vec<String>) -> Result<Beliefs, Failure> {
-        screen.remark(&format!("reading {}", self.beliefs.display()));
-        let alive = screen.alive("reading");
+    fn read(&self, terminal: &Terminal, warnings: &mut Vec<String>) -> Result<Beliefs, CliError> {
+        terminal.remark(&format!("reading {}", self.beliefs.display()));
+        let alive = terminal.alive("reading");
         let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
         drop(alive);
-        beliefs.raised().into_iter().for_each(|text| screen.keep(warnings, text));
+        beliefs.raised().into_iter().for_each(|text| terminal.keep(warnings, text));
         Ok(beliefs)
     }
 
     /// The speakers each listener may hear, where a graph says so.
-    fn support(&self, panel: &Panel) -> Result<Option<Vec<Vec<usize>>>, Failure> {
+    fn support(&self, panel: &Panel) -> Result<Option<Vec<Vec<usize>>>, CliError> {
         let Some(path) = &self.graph else { return Ok(None) };
         Ok(Some(read_edges(path)?.graph(panel.roster())?.speakers().to_vec()))
     }
 
-    fn print(&self, model: &Model, settings: Map<String, Value>, screen: &mut Screen) -> Result<(), Failure> {
+    fn print(&self, model: &Model, settings: Map<String, Value>, terminal: &mut Terminal) -> Result<(), CliError> {
         let mut top = Vec::new();
         if model.combination.agents() <= RANKED_AGENTS {
             let found = influence(model)?;
@@ -506,13 +517,13 @@ impl Learn {
         };
         if self.follow {
             // Standard output belongs to the changes.
-            screen.remark(&wrapped(&summary.text()));
+            terminal.remark(&wrapped(&summary.text()));
             return Ok(());
         }
         match self.format {
-            Format::Json => screen.json(&summary),
-            Format::Csv => screen.result(&summary.csv()),
-            Format::Table => screen.text(&summary.text()),
+            Format::Json => terminal.json(&summary),
+            Format::Csv => terminal.result(&summary.csv()),
+            Format::Table => terminal.text(&summary.text()),
         }
     }
 }

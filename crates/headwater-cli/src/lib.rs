@@ -7,10 +7,10 @@ mod beliefs;
 mod compare;
 mod demo;
 mod discover;
+mod error;
 mod explain;
 mod export;
-mod failure;
-mod fitting;
+mod fit_args;
 mod interrupt;
 mod learn;
 mod network;
@@ -20,13 +20,13 @@ mod report;
 mod reproduce;
 mod score;
 mod scorer;
-mod screen;
 mod simulate;
+mod terminal;
 
 use clap::{CommandFactory, Parser, Subcommand};
-pub use failure::Failure;
-use screen::Screen;
+pub use error::CliError;
 use std::ffi::OsString;
+use terminal::Terminal;
 
 /// Finds where opinions come from: who listens to whom, how strongly, how well informed each one is, and who drives
 /// what the group believes.
@@ -41,7 +41,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     /// Threads to use; the result does not depend on it [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=headwater::watch::MOST_THREADS as i64))]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=headwater::progress::MOST_THREADS as i64))]
     threads: Option<u16>,
     /// Print results only: no progress, no remarks
     #[arg(long, short, global = true)]
@@ -74,13 +74,13 @@ enum Command {
 }
 
 /// Runs one command for another program: nothing is printed, no signal is caught. Returns what would have been printed as the
-/// result, and the warnings. The work can be watched ([`headwater::watch`]).
-pub fn call(arguments: impl IntoIterator<Item = OsString>) -> Result<(String, Vec<String>), Failure> {
+/// result, and the warnings. The work can be watched ([`headwater::progress`]).
+pub fn call(arguments: impl IntoIterator<Item = OsString>) -> Result<(String, Vec<String>), CliError> {
     let arguments = Arguments::try_parse_from(arguments)
-        .map_err(|error| Failure::Usage { message: error.to_string(), hint: None })?;
-    let mut screen = Screen::keeping();
-    execute(arguments, &mut screen)?;
-    let kept = screen.kept();
+        .map_err(|error| CliError::Usage { message: error.to_string(), hint: None })?;
+    let mut terminal = Terminal::keeping();
+    execute(arguments, &mut terminal)?;
+    let kept = terminal.kept();
     Ok((kept.result, kept.warnings))
 }
 
@@ -96,39 +96,39 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     };
     interrupt::install();
     let quiet = arguments.quiet;
-    match execute(arguments, &mut Screen::new(quiet)) {
+    match execute(arguments, &mut Terminal::new(quiet)) {
         Ok(()) => 0,
         Err(failure) => failure.report(),
     }
 }
 
-fn execute(arguments: Arguments, screen: &mut Screen) -> Result<(), Failure> {
+fn execute(arguments: Arguments, terminal: &mut Terminal) -> Result<(), CliError> {
     with_threads(arguments.threads, || match arguments.command {
-        Command::Demo(command) => command.run(screen),
-        Command::Discover(command) => command.run(screen),
-        Command::Simulate(command) => command.run(screen),
-        Command::Beliefs(command) => command.run(screen),
-        Command::Network(command) => command.run(screen),
-        Command::Learn(command) => command.run(screen),
-        Command::Rank(command) => command.run(screen),
-        Command::Explain(command) => command.run(screen),
-        Command::Compare(command) => command.run(screen),
-        Command::Report(command) => command.run(screen),
-        Command::Export(command) => command.run(screen),
-        Command::Reproduce(command) => command.run(screen),
-        Command::Score(command) => command.run(screen),
+        Command::Demo(command) => command.run(terminal),
+        Command::Discover(command) => command.run(terminal),
+        Command::Simulate(command) => command.run(terminal),
+        Command::Beliefs(command) => command.run(terminal),
+        Command::Network(command) => command.run(terminal),
+        Command::Learn(command) => command.run(terminal),
+        Command::Rank(command) => command.run(terminal),
+        Command::Explain(command) => command.run(terminal),
+        Command::Compare(command) => command.run(terminal),
+        Command::Report(command) => command.run(terminal),
+        Command::Export(command) => command.run(terminal),
+        Command::Reproduce(command) => command.run(terminal),
+        Command::Score(command) => command.run(terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "headwater", &mut script);
-            screen.result(&String::from_utf8_lossy(&script))
+            terminal.result(&String::from_utf8_lossy(&script))
         }
     })
 }
 
-fn with_threads(threads: Option<u16>, command: impl FnOnce() -> Result<(), Failure> + Send) -> Result<(), Failure> {
+fn with_threads(threads: Option<u16>, command: impl FnOnce() -> Result<(), CliError> + Send) -> Result<(), CliError> {
     let Some(threads) = threads else { return command() };
     match rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build() {
         Ok(pool) => pool.install(command),
-        Err(error) => Err(Failure::data(format!("cannot start {threads} threads: {error}"))),
+        Err(error) => Err(CliError::data(format!("cannot start {threads} threads: {error}"))),
     }
 }

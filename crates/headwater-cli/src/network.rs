@@ -1,11 +1,11 @@
 //! `headwater network`: a list of who follows whom in, the accounts that matter and their weights out.
 
 use crate::beliefs::{PresetName, each_batch, mapping};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::check;
-use crate::screen::{Format, Screen, count, csv, table};
+use crate::terminal::{Format, Terminal, count, csv, table};
 use clap::Args;
-use headwater_files::Draft;
+use headwater_files::AtomicFile;
 use headwater_posts::Error;
 use headwater_posts::network::{Facts, Follows, Limits, Network as Formed, Reason, read_facts};
 use headwater_posts::select::{Selection, Selector};
@@ -80,11 +80,11 @@ struct LeftOut {
 }
 
 impl Network {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let inputs = [&self.edges].into_iter().chain(&self.posts).chain(&self.users);
         check(inputs, [Some(&self.out), self.left_out.as_ref()].into_iter().flatten())?;
-        let facts = self.facts(screen)?;
-        let alive = screen.alive("reading edges");
+        let facts = self.facts(terminal)?;
+        let alive = terminal.alive("reading edges");
         let follows = Follows::read(&self.edges, |_| ())?;
         drop(alive);
         let limits = Limits {
@@ -93,15 +93,15 @@ impl Network {
             max_followers: self.max_followers,
             min_posts: self.min_posts,
         };
-        let alive = screen.alive("forming the network");
+        let alive = terminal.alive("forming the network");
         let formed = follows.network(&self.hub, &self.start, limits, &facts)?;
         drop(alive);
         if follows.repeated + follows.selves > 0 {
             let (repeated, selves) = (follows.repeated, follows.selves);
-            screen.warn(&format!("{repeated} rows stood there already and {selves} follow themselves; not counted"));
+            terminal.warn(&format!("{repeated} rows stood there already and {selves} follow themselves; not counted"));
         }
         if let Some(larger) = formed.larger {
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "the hub is not in the largest component: {} accounts are strongly connected without it",
                 larger
             ));
@@ -109,30 +109,30 @@ impl Network {
         let edges = write_edges(&self.out, &follows, &formed)?;
         let left_out = self.left_out.as_deref().map(|path| write_left_out(path, &follows, &formed)).transpose()?;
         edges.commit()?;
-        left_out.map(Draft::commit).transpose()?;
-        self.print(&follows, &formed, screen)
+        left_out.map(AtomicFile::commit).transpose()?;
+        self.print(&follows, &formed, terminal)
     }
 
     /// Follower and post counts from elsewhere.
-    fn facts(&self, screen: &Screen) -> Result<Facts, Failure> {
+    fn facts(&self, terminal: &Terminal) -> Result<Facts, CliError> {
         let mut facts = self.users.as_deref().map(read_facts).transpose()?.unwrap_or_default();
         if !self.posts.is_empty() {
             facts.posts.clear();
             let mut selector = Selector::new(Selection::default());
             let mapping = mapping(self.preset, &self.map)?.without_text();
-            each_batch(&self.posts, mapping, screen, |batch| {
+            each_batch(&self.posts, mapping, terminal, |batch| {
                 for post in batch.posts.iter().filter(|post| selector.keep(post)) {
                     match facts.posts.get_mut(&post.user) {
                         Some(posts) => *posts += 1,
                         None => drop(facts.posts.insert(post.user.clone(), 1)),
                     }
                 }
-                batch.bad.iter().take(1).for_each(|bad| screen.warn(&bad.to_string()));
-                Ok::<(), Failure>(())
+                batch.bad.iter().take(1).for_each(|bad| terminal.warn(&bad.to_string()));
+                Ok::<(), CliError>(())
             })?;
         }
         if self.min_posts > 0 && facts.posts.is_empty() {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "--min-posts needs to know how much accounts post",
                 "give --posts POSTS, or --users FILE with a column posts",
             ));
@@ -140,7 +140,7 @@ impl Network {
         Ok(facts)
     }
 
-    fn print(&self, follows: &Follows, formed: &Formed, screen: &mut Screen) -> Result<(), Failure> {
+    fn print(&self, follows: &Follows, formed: &Formed, terminal: &mut Terminal) -> Result<(), CliError> {
         let left_out = Reason::ALL.map(|reason| LeftOut {
             reason,
             accounts: formed.left_out.iter().filter(|(_, why)| *why == reason).count(),
@@ -155,18 +155,18 @@ impl Network {
         };
         let words = |left: &LeftOut| vec![left.reason.words().to_owned(), left.accounts.to_string()];
         match self.format {
-            Format::Json => screen.json(&summary),
+            Format::Json => terminal.json(&summary),
             Format::Csv => {
                 let kept = vec!["in the network".to_owned(), summary.members.to_string()];
                 let rows = std::iter::once(kept).chain(summary.left_out.iter().map(words)).collect();
-                screen.result(&csv(&["account", "count"], rows))
+                terminal.result(&csv(&["account", "count"], rows))
             }
             Format::Table => {
                 let (accounts, follows) = (count(summary.accounts, "account"), count(summary.follows, "edge"));
                 let kept = vec!["in the network".to_owned(), summary.members.to_string()];
                 let rows = std::iter::once(kept).chain(summary.left_out.iter().map(words)).collect();
                 let table = table(&["accounts", "number"], 1, rows);
-                screen.remark(&format!(
+                terminal.remark(&format!(
                     "{accounts} and {follows} read; {} and {} (and themselves) in the network\n\n{table}\nwrote {}",
                     count(summary.members, "account"),
                     count(summary.edges, "edge"),
@@ -178,13 +178,13 @@ impl Network {
     }
 }
 
-fn write_edges(path: &Path, follows: &Follows, formed: &Formed) -> Result<Draft, Failure> {
+fn write_edges(path: &Path, follows: &Follows, formed: &Formed) -> Result<AtomicFile, CliError> {
     write_csv(path, "source,target,weight", formed.edges.iter(), |(source, target, weight)| {
         vec![follows.name(*source).to_owned(), follows.name(*target).to_owned(), weight.to_string()]
     })
 }
 
-fn write_left_out(path: &Path, follows: &Follows, formed: &Formed) -> Result<Draft, Failure> {
+fn write_left_out(path: &Path, follows: &Follows, formed: &Formed) -> Result<AtomicFile, CliError> {
     write_csv(path, "account,reason", formed.left_out.iter(), |(account, reason)| {
         vec![follows.name(*account).to_owned(), reason.words().to_owned()]
     })
@@ -195,8 +195,8 @@ fn write_csv<T>(
     header: &str,
     rows: impl Iterator<Item = T>,
     cells: impl Fn(T) -> Vec<String>,
-) -> Result<Draft, Failure> {
-    let mut draft = Draft::create(path)?;
+) -> Result<AtomicFile, CliError> {
+    let mut draft = AtomicFile::create(path)?;
     let failed = |source| Error::Io { path: path.to_owned(), doing: "cannot write", source };
     writeln!(draft, "{header}").map_err(failed)?;
     for row in rows {

@@ -1,11 +1,11 @@
 //! `headwater rank`: who drives what the group believes.
 
-use crate::failure::Failure;
-use crate::screen::{Format, Screen, csv, number, percent, short, table};
+use crate::error::CliError;
+use crate::terminal::{Format, Terminal, csv, number, percent, short, table};
 use clap::Args;
 use headwater_files::{read_beliefs, read_edges, read_model};
 use headwater_report::Ranking;
-use headwater_report::ranking::{Row, Trust};
+use headwater_report::ranking::{Row, Uncertainty};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -50,15 +50,19 @@ pub(crate) struct Rank {
 type Extra = (&'static str, fn(&Row) -> Option<String>);
 
 impl Rank {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let mut ranking = Ranking::new(&model)?;
         if let Some(path) = &self.beliefs {
             let panel = read_beliefs(path, self.log_ratios)?.panel;
-            ranking.add_activity(&panel).map_err(Failure::about(path))?;
-            let trust =
-                Trust { bootstrap: self.bootstrap, null: self.null, top: self.top.unwrap_or(TOP), seed: self.seed };
-            screen.watched(None, || ranking.add_trust(&trust, &model, &panel)).map_err(Failure::about(path))?;
+            ranking.add_activity(&panel).map_err(CliError::about(path))?;
+            let trust = Uncertainty {
+                bootstrap: self.bootstrap,
+                null: self.null,
+                top: self.top.unwrap_or(TOP),
+                seed: self.seed,
+            };
+            terminal.watched(None, || ranking.add_trust(&trust, &model, &panel)).map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
             ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
@@ -67,9 +71,9 @@ impl Rank {
             ranking.agents.truncate(top);
         }
         match self.format {
-            Format::Json => screen.json(&ranking),
-            Format::Csv => screen.result(&sheet(&ranking)),
-            Format::Table => screen.text(&text(&ranking)),
+            Format::Json => terminal.json(&ranking),
+            Format::Csv => terminal.result(&sheet(&ranking)),
+            Format::Table => terminal.text(&text(&ranking)),
         }
     }
 }

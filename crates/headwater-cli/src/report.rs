@@ -1,13 +1,13 @@
 //! `headwater report`: a model and its ranking as one page that opens anywhere, and as figures.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{check, create, write};
-use crate::screen::{Screen, count};
+use crate::terminal::{Terminal, count};
 use clap::Args;
 use headwater::Model;
-use headwater::compare::Known;
+use headwater::compare::GroundTruth;
 use headwater_files::{read_beliefs, read_edges, read_known, read_model};
-use headwater_report::page::{Facts, Ingredients, Page};
+use headwater_report::page::{Facts, Page, ReportInput};
 use headwater_report::{Error, Figure, Ranking, figures};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         self.check_paths()?;
         let model = read_model(&self.model)?;
         let panel = match &self.beliefs {
@@ -81,7 +81,7 @@ impl Report {
             None => {
                 let mut ranking = Ranking::new(&model)?;
                 if let (Some(panel), Some(path)) = (&panel, &self.beliefs) {
-                    ranking.add_activity(panel).map_err(Failure::about(path))?;
+                    ranking.add_activity(panel).map_err(CliError::about(path))?;
                 }
                 if let Some(graph) = &graph {
                     ranking.add_graph(graph, &model.roster)?;
@@ -89,15 +89,15 @@ impl Report {
                 ranking
             }
         };
-        let ingredients = Ingredients {
+        let ingredients = ReportInput {
             beliefs: panel.as_ref(),
             graph: graph.as_ref(),
             truth: truth.as_ref(),
             facts: facts.as_ref(),
             title: &self.title,
-            ..Ingredients::new(&model, &ranking)
+            ..ReportInput::new(&model, &ranking)
         };
-        let alive = screen.alive("gathering");
+        let alive = terminal.alive("gathering");
         let page = Page::new(&ingredients).map_err(|error| self.about(error))?;
         let html = page.html().map_err(|error| self.about(error))?;
         let drawn = match &self.figures {
@@ -106,23 +106,23 @@ impl Report {
         };
         drop(alive);
         write(&self.out, html.as_bytes())?;
-        page.left_off.iter().for_each(|note| screen.remark(&format!("note: {note}")));
+        page.left_off.iter().for_each(|note| terminal.remark(&format!("note: {note}")));
         let megabytes = html.len() as f64 / 1e6;
         let agents = count(page.agents.len(), "agent");
-        screen.remark(&format!("{}: {agents}, {megabytes:.2} MB", self.out.display()));
+        terminal.remark(&format!("{}: {agents}, {megabytes:.2} MB", self.out.display()));
         if let Some((folder, drawn)) = drawn {
             create(folder)?;
             for (name, bytes) in drawn {
                 write(&folder.join(name), &bytes)?;
             }
-            screen.remark(&format!("figures in {}", folder.display()));
+            terminal.remark(&format!("figures in {}", folder.display()));
         }
         Ok(())
     }
 
-    fn check_paths(&self) -> Result<(), Failure> {
+    fn check_paths(&self) -> Result<(), CliError> {
         if !self.out.extension().is_some_and(|extension| extension == "html" || extension == "htm") {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 format!("{} would hold a page, and is not named so", self.out.display()),
                 "name it FILE.html; headwater export writes other files",
             ));
@@ -132,8 +132,8 @@ impl Report {
     }
 
     /// Names the file that does not fit.
-    fn about(&self, error: Error) -> Failure {
-        let named = |path: &Option<PathBuf>, hint: &str| Failure::Data {
+    fn about(&self, error: Error) -> CliError {
+        let named = |path: &Option<PathBuf>, hint: &str| CliError::Data {
             message: path.as_ref().map_or(error.to_string(), |path| format!("{}: {error}", path.display())),
             hint: Some(hint.to_owned()),
         };
@@ -145,7 +145,7 @@ impl Report {
     }
 
     /// Every figure as SVG and PNG.
-    fn drawn(&self, ingredients: &Ingredients<'_>) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    fn drawn(&self, ingredients: &ReportInput<'_>) -> Result<Vec<(String, Vec<u8>)>, CliError> {
         let about = |error| self.about(error);
         let mut drawn: Vec<(&str, Figure)> = vec![
             ("ranking", figures::ranking(ingredients)),
@@ -168,14 +168,14 @@ impl Report {
 
 const RANK: &str = "write one with: headwater rank MODEL --format json > ranking.json";
 
-fn stranger(path: &Path, problem: &str) -> Failure {
-    Failure::Data {
+fn stranger(path: &Path, problem: &str) -> CliError {
+    CliError::Data {
         message: format!("{}: {problem}", path.display()),
         hint: Some("names must be the same in all files, capitals included".to_owned()),
     }
 }
 
-fn known(path: &Path, model: &Model) -> Result<Known, Failure> {
+fn known(path: &Path, model: &Model) -> Result<GroundTruth, CliError> {
     let known = read_known(path)?;
     if !model.roster.agents().iter().any(|name| known.roster.agent(name).is_ok()) {
         return Err(stranger(path, "it knows none of the model's agents"));
@@ -184,28 +184,28 @@ fn known(path: &Path, model: &Model) -> Result<Known, Failure> {
 }
 
 /// A JSON file, or what is wrong with it and how to make it.
-fn parsed<T: DeserializeOwned>(path: &Path, what: &str, hint: &str) -> Result<T, Failure> {
-    let file = File::open(path).map_err(|error| Failure::Data {
+fn parsed<T: DeserializeOwned>(path: &Path, what: &str, hint: &str) -> Result<T, CliError> {
+    let file = File::open(path).map_err(|error| CliError::Data {
         message: format!("{}: cannot read: {error}", path.display()),
         hint: Some("check the path and its permissions".to_owned()),
     })?;
-    serde_json::from_reader(BufReader::new(file)).map_err(|error| Failure::Data {
+    serde_json::from_reader(BufReader::new(file)).map_err(|error| CliError::Data {
         message: format!("{}: is not {what}: {error}", path.display()),
         hint: Some(hint.to_owned()),
     })
 }
 
 /// A ranking as rank or discover wrote it.
-pub(crate) fn given(path: &Path) -> Result<Ranking, Failure> {
+pub(crate) fn given(path: &Path) -> Result<Ranking, CliError> {
     parsed(path, "a ranking", RANK)
 }
 
-fn recorded(path: &Path) -> Result<Facts, Failure> {
+fn recorded(path: &Path) -> Result<Facts, CliError> {
     let hint = "give run.json as discover writes it";
     let run: Value = parsed(path, "the record of a run", hint)?;
     match run["format"].as_str() {
         Some("headwater-run/1") => Ok(Facts::of(&run)),
-        _ => Err(Failure::Data {
+        _ => Err(CliError::Data {
             message: format!("{}: is not the record of a run", path.display()),
             hint: Some(hint.to_owned()),
         }),
@@ -213,8 +213,8 @@ fn recorded(path: &Path) -> Result<Facts, Failure> {
 }
 
 /// A curve of `learn --trace`, named after its file.
-fn trace(path: &Path) -> Result<(String, Vec<(f64, f64)>), Failure> {
-    let problem = |problem: String| Failure::data(format!("{}: {problem}", path.display()));
+fn trace(path: &Path) -> Result<(String, Vec<(f64, f64)>), CliError> {
+    let problem = |problem: String| CliError::data(format!("{}: {problem}", path.display()));
     let mut reader = csv::Reader::from_path(path).map_err(|error| problem(format!("cannot read: {error}")))?;
     let rows = reader.deserialize().collect::<Result<Vec<(f64, f64)>, _>>();
     let rows = rows.map_err(|error| problem(format!("wanted columns step,error: {error}")))?;

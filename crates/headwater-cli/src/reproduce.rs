@@ -17,9 +17,9 @@ mod theory;
 mod truth_rate;
 mod twitter;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{create, write, write_json};
-use crate::screen::{Format, Screen, csv, table};
+use crate::terminal::{Format, Terminal, csv, table};
 use authors::Authors;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -70,7 +70,7 @@ const EXPLAINED: &str = "matrices: true and learned weights. graph-error: error 
 struct Experiment {
     name: &'static str,
     title: &'static str,
-    run: fn(&Run<'_>) -> Result<Outcome, Failure>,
+    run: fn(&Run<'_>) -> Result<Outcome, CliError>,
     /// Whether it simulates on the authors' network, if that is there, and otherwise on one like it.
     simulates: bool,
     /// Whether there is nothing to show without the authors' Twitter files.
@@ -80,7 +80,7 @@ struct Experiment {
 }
 
 impl Experiment {
-    const fn new(name: &'static str, title: &'static str, run: fn(&Run<'_>) -> Result<Outcome, Failure>) -> Self {
+    const fn new(name: &'static str, title: &'static str, run: fn(&Run<'_>) -> Result<Outcome, CliError>) -> Self {
         Experiment { name, title, run, simulates: true, needs_twitter: false, takes_a_model: false }
     }
 }
@@ -227,7 +227,7 @@ struct Caption {
 }
 
 impl Reproduce {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let authors = Authors::find(self.data.clone());
         create(&self.out)?;
         let chosen: Vec<&Experiment> = EXPERIMENTS
@@ -235,20 +235,20 @@ impl Reproduce {
             .filter(|experiment| self.names.is_empty() || self.names.iter().any(|name| name == experiment.name))
             .collect();
         if !authors.has_simulations() && chosen.iter().any(|experiment| experiment.simulates) {
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "{} has no epfl-synthetic: the simulations run on a network drawn with the paper's parameters, without the authors' numbers beside them (--data names the folder)",
                 authors.folder().display()
             ));
         }
         for experiment in chosen {
-            self.one(experiment, &authors, screen)?;
+            self.one(experiment, &authors, terminal)?;
         }
         let headlines: Vec<(&Experiment, Headline)> =
             EXPERIMENTS.iter().filter_map(|experiment| Some((experiment, self.finished(experiment)?))).collect();
         let page = self.page.clone().unwrap_or_else(|| self.out.join("replication.md"));
         page::write_page(&page, &self.out, &headlines)?;
-        screen.remark(&format!("the page is {}", page.display()));
-        self.print(&headlines, screen)
+        terminal.remark(&format!("the page is {}", page.display()));
+        self.print(&headlines, terminal)
     }
 
     fn settings(&self, experiment: &Experiment, authors: &Authors) -> Value {
@@ -271,9 +271,9 @@ impl Reproduce {
         serde_json::from_str(&text).ok()
     }
 
-    fn one(&self, experiment: &Experiment, authors: &Authors, screen: &Screen) -> Result<(), Failure> {
+    fn one(&self, experiment: &Experiment, authors: &Authors, terminal: &Terminal) -> Result<(), CliError> {
         if experiment.needs_twitter && !authors.has_twitter() {
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "{} needs the authors' Twitter series, and {} has no epfl-twitter: left out (--data names the folder)",
                 experiment.name,
                 authors.folder().display()
@@ -282,10 +282,10 @@ impl Reproduce {
         }
         let settings = self.settings(experiment, authors);
         if !self.again && self.finished(experiment).is_some_and(|found| found.settings == settings) {
-            screen.remark(&format!("{}: finished earlier", experiment.name));
+            terminal.remark(&format!("{}: finished earlier", experiment.name));
             return Ok(());
         }
-        screen.remark(&format!("{}: {}", experiment.name, experiment.title));
+        terminal.remark(&format!("{}: {}", experiment.name, experiment.title));
         let started = Instant::now();
         let folder = self.out.join(experiment.name);
         let parts = folder.join("parts");
@@ -293,13 +293,13 @@ impl Reproduce {
         if self.again {
             remove(&parts)?;
         }
-        let jobs = Jobs { screen, name: experiment.name, folder: parts.clone(), settings: settings.clone() };
+        let jobs = Jobs { terminal, name: experiment.name, folder: parts.clone(), settings: settings.clone() };
         let run = Run { quick: self.quick, seed: self.seed, authors, model: self.model.clone(), jobs };
         let found = (experiment.run)(&run)?;
         let mut figures = Vec::new();
         for plate in found.plates {
             write(&folder.join(format!("{}.svg", plate.stem)), plate.figure.svg().as_bytes())?;
-            let png = plate.figure.png().map_err(|error| Failure::data(error.to_string()))?;
+            let png = plate.figure.png().map_err(|error| CliError::data(error.to_string()))?;
             write(&folder.join(format!("{}.png", plate.stem)), &png)?;
             write(&folder.join(format!("{}.csv", plate.stem)), points(&plate.figure.points()).as_bytes())?;
             figures.push(Caption { stem: plate.stem, caption: plate.caption });
@@ -317,14 +317,14 @@ impl Reproduce {
         remove(&parts)
     }
 
-    fn print(&self, headlines: &[(&Experiment, Headline)], screen: &mut Screen) -> Result<(), Failure> {
+    fn print(&self, headlines: &[(&Experiment, Headline)], terminal: &mut Terminal) -> Result<(), CliError> {
         let claims = || {
             headlines
                 .iter()
                 .flat_map(|(experiment, found)| found.claims.iter().map(move |claim| (experiment.name, claim)))
         };
         match self.format {
-            Format::Json => screen.json(&headlines.iter().map(|(_, found)| found).collect::<Vec<_>>()),
+            Format::Json => terminal.json(&headlines.iter().map(|(_, found)| found).collect::<Vec<_>>()),
             Format::Csv => {
                 let row = |(name, claim): (&str, &Claim)| {
                     let Claim { paper, authors, formula, released, ours, why, .. } = claim.clone();
@@ -340,13 +340,13 @@ impl Reproduce {
                     ]
                 };
                 let header = ["experiment", "claim", "standing", "authors", "formula", "released", "ours", "why"];
-                screen.result(&csv(&header, claims().map(row).collect()))
+                terminal.result(&csv(&header, claims().map(row).collect()))
             }
             Format::Table => {
                 let row = |(name, claim): (&str, &Claim)| {
                     vec![name.to_owned(), claim.paper.clone(), claim.standing.words().to_owned()]
                 };
-                screen.result(&table(&["experiment", "the paper says", "standing"], 3, claims().map(row).collect()))
+                terminal.result(&table(&["experiment", "the paper says", "standing"], 3, claims().map(row).collect()))
             }
         }
     }
@@ -363,10 +363,10 @@ fn points(points: &[Drawn]) -> String {
 }
 
 /// Removes a folder that may not be there.
-fn remove(folder: &Path) -> Result<(), Failure> {
+fn remove(folder: &Path) -> Result<(), CliError> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failure::data(format!("{}: cannot remove: {error}", folder.display())))
+            Err(CliError::data(format!("{}: cannot remove: {error}", folder.display())))
         }
         _ => Ok(()),
     }

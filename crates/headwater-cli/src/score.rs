@@ -1,12 +1,12 @@
 //! `headwater score`: posts in, the same posts with how negative, neutral and positive they are out.
 
 use crate::beliefs::{NAMED, PresetName, Rejects, mapping};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::check;
 use crate::scorer::{ReaderName, ReaderOptions, reader};
-use crate::screen::{Screen, count};
+use crate::terminal::{Terminal, count};
 use clap::Args;
-use headwater_files::Draft;
+use headwater_files::AtomicFile;
 use headwater_posts::Error;
 use headwater_posts::post::Mapping;
 use headwater_posts::quality::MaxBad;
@@ -60,10 +60,10 @@ const SHARE: [usize; 2] = [8192, 256];
 const TERMS: usize = 8;
 
 impl Score {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         self.scorer.check()?;
         if self.explain && self.scorer.scorer == ReaderName::Roberta {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "--explain is for --scorer builtin; a text model has no terms",
                 "leave one of the two out",
             ));
@@ -71,11 +71,11 @@ impl Score {
         let extension = self.out.extension().and_then(|extension| extension.to_str());
         if let Some(extension @ ("parquet" | "npy" | "json" | "jsonl" | "gz" | "zst" | "xlsx")) = extension {
             let message = format!("scored posts are not written as .{extension}");
-            return Err(Failure::usage(message, "let --out end in .csv"));
+            return Err(CliError::usage(message, "let --out end in .csv"));
         }
         check(&self.posts, [Some(&self.out), self.rejects.as_ref()].into_iter().flatten())?;
-        let mut sieve = Sieve::new(self.rejects.as_deref(), self.max_bad.unwrap_or_default(), screen)?;
-        let written = self.write(&mut sieve, screen);
+        let mut sieve = Sieve::new(self.rejects.as_deref(), self.max_bad.unwrap_or_default(), terminal)?;
+        let written = self.write(&mut sieve, terminal);
         let Sieve { bad, rejects, .. } = sieve;
         if let Some(rejects) = rejects {
             rejects.close(written.is_ok())?;
@@ -83,28 +83,28 @@ impl Score {
         let written = written?;
         written.draft.commit()?;
         if bad > 0 {
-            screen.warn(&format!("{} left out", count(bad as usize, "unreadable row")));
+            terminal.warn(&format!("{} left out", count(bad as usize, "unreadable row")));
         }
         if written.foreign > 0 {
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "{} marked as not English; the built-in scorer knows English only",
                 count(written.foreign, "post")
             ));
         }
         if written.passed > 0 {
-            screen.remark(&format!("{} held no post", count(written.passed, "line")));
+            terminal.remark(&format!("{} held no post", count(written.passed, "line")));
         }
-        screen.remark(&format!("{} scored, in {}", count(written.scored, "post"), self.out.display()));
+        terminal.remark(&format!("{} scored, in {}", count(written.scored, "post"), self.out.display()));
         Ok(())
     }
 
-    fn write(&self, sieve: &mut Sieve<'_>, screen: &Screen) -> Result<Written, Failure> {
+    fn write(&self, sieve: &mut Sieve<'_>, terminal: &Terminal) -> Result<Written, CliError> {
         let builtin = self.scorer.scorer == ReaderName::Builtin;
         let mut rows = rows(&self.posts, &mapping(self.preset, &self.map)?, sieve)?;
-        let scorer = reader(&self.scorer, screen)?;
+        let scorer = reader(&self.scorer, terminal)?;
         let explainer = self.explain.then(Builtin::new);
-        let mut out = csv::Writer::from_writer(Draft::create(&self.out)?);
-        let failed = |error: csv::Error| Failure::data(format!("{}: cannot write: {error}", self.out.display()));
+        let mut out = csv::Writer::from_writer(AtomicFile::create(&self.out)?);
+        let failed = |error: csv::Error| CliError::data(format!("{}: cannot write: {error}", self.out.display()));
 
         let mut added = vec!["negative", "neutral", "positive", "score"];
         if self.explain {
@@ -123,16 +123,16 @@ impl Score {
         let share = SHARE[usize::from(!builtin)];
         let total = rows.source.records.total();
         // A pipe does not say how long it is.
-        let _alive = total.is_none().then(|| screen.alive("scoring"));
+        let _alive = total.is_none().then(|| terminal.alive("scoring"));
         let (mut scored, mut foreign) = (0, 0);
-        let mut progress = screen.progress("scoring (kB)", total.unwrap_or(0) >> 10);
+        let mut progress = terminal.progress("scoring (kB)", total.unwrap_or(0) >> 10);
         loop {
             let block = rows.next(share, sieve)?;
             if block.is_empty() {
                 break;
             }
             let texts: Vec<&str> = block.iter().map(|(text, _)| text.as_str()).collect();
-            headwater::watch::check()?;
+            headwater::progress::check()?;
             let scores = scorer.score(&texts)?;
             for ((text, row), score) in block.iter().zip(&scores) {
                 let numbers =
@@ -151,7 +151,7 @@ impl Score {
         drop(progress);
         if scored == 0 {
             let first = sieve.first.as_ref().map_or(String::new(), |first| format!("; the first row: {first}"));
-            return Err(Failure::Data {
+            return Err(CliError::Data {
                 message: format!("{}: has no readable post{first}", self.posts[0].display()),
                 hint: (rows.source.passed > 0)
                     .then(|| "check that --preset names the platform of this file".to_owned()),
@@ -165,7 +165,7 @@ impl Score {
 
 /// Scored posts that wait for their name.
 struct Written {
-    draft: Draft,
+    draft: AtomicFile,
     scored: usize,
     /// Posts marked with another language than the scorer reads.
     foreign: usize,
@@ -175,7 +175,7 @@ struct Written {
 
 /// Rows that cannot be read: the first are named, all are counted and listed, too many are refused.
 struct Sieve<'a> {
-    screen: &'a Screen,
+    terminal: &'a Terminal,
     rejects: Option<Rejects>,
     max_bad: MaxBad,
     rows: u64,
@@ -184,9 +184,9 @@ struct Sieve<'a> {
 }
 
 impl<'a> Sieve<'a> {
-    fn new(rejects: Option<&Path>, max_bad: MaxBad, screen: &'a Screen) -> Result<Self, Failure> {
+    fn new(rejects: Option<&Path>, max_bad: MaxBad, terminal: &'a Terminal) -> Result<Self, CliError> {
         let rejects = rejects.map(Rejects::create).transpose()?;
-        Ok(Sieve { screen, rejects, max_bad, rows: 0, bad: 0, first: None })
+        Ok(Sieve { terminal, rejects, max_bad, rows: 0, bad: 0, first: None })
     }
 
     /// A row that can be read, so far.
@@ -194,11 +194,11 @@ impl<'a> Sieve<'a> {
         self.rows += 1;
     }
 
-    fn leave(&mut self, bad: Bad) -> Result<(), Failure> {
+    fn leave(&mut self, bad: Bad) -> Result<(), CliError> {
         self.rows += 1;
         self.bad += 1;
         if self.bad <= NAMED as u64 {
-            self.screen.warn(&bad.to_string());
+            self.terminal.warn(&bad.to_string());
         }
         if let Some(rejects) = &mut self.rejects {
             rejects.write(std::slice::from_ref(&bad))?;
@@ -207,11 +207,11 @@ impl<'a> Sieve<'a> {
         if self.max_bad.hopeless(self.bad, self.rows) { Err(self.too_many()) } else { Ok(()) }
     }
 
-    fn finish(&self) -> Result<(), Failure> {
+    fn finish(&self) -> Result<(), CliError> {
         if self.max_bad.exceeded(self.bad, self.rows) { Err(self.too_many()) } else { Ok(()) }
     }
 
-    fn too_many(&self) -> Failure {
+    fn too_many(&self) -> CliError {
         let first = self.first.as_ref().map(Bad::to_string).unwrap_or_default();
         Error::TooManyBad { bad: self.bad, rows: self.rows, allowed: self.max_bad.to_string(), first }.into()
     }
@@ -244,12 +244,12 @@ struct Source {
 const FIELDS: [&str; 6] = ["id", "user", "time", "lang", "repost", "text"];
 
 impl Source {
-    fn open(names: &[PathBuf], preset: Option<Preset>) -> Result<Self, Failure> {
+    fn open(names: &[PathBuf], preset: Option<Preset>) -> Result<Self, CliError> {
         let columns = Arc::new(Columns { names: FIELDS.map(str::to_owned).to_vec() });
         Ok(Source { records: Records::open(names)?, preset, columns, waiting: VecDeque::new(), passed: 0 })
     }
 
-    fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Failure> {
+    fn next(&mut self) -> Result<Option<Result<Record, Bad>>, CliError> {
         loop {
             if let Some(record) = self.waiting.pop_front() {
                 return Ok(Some(record));
@@ -262,7 +262,7 @@ impl Source {
             match (self.preset, row) {
                 (Some(preset), Row::Cells(columns, cells)) => {
                     if let Some(problem) = preset.refuses(&columns) {
-                        return Err(Failure::data(format!("{}: {problem}", place.file.display())));
+                        return Err(CliError::data(format!("{}: {problem}", place.file.display())));
                     }
                     return Ok(Some(Ok(Record { place, row: Row::Cells(columns, cells) })));
                 }
@@ -318,7 +318,7 @@ struct Rows {
 const MORE: &str = "more";
 
 /// Keys of all lines of JSON in some files, in order of appearance.
-fn keys(names: &[PathBuf]) -> Result<Vec<String>, Failure> {
+fn keys(names: &[PathBuf]) -> Result<Vec<String>, CliError> {
     let mut source = Source::open(names, None)?;
     let mut keys = IndexSet::new();
     while let Some(found) = source.next()? {
@@ -332,7 +332,7 @@ fn keys(names: &[PathBuf]) -> Result<Vec<String>, Failure> {
 }
 
 /// Opens files of posts.
-fn rows(names: &[PathBuf], mapping: &Mapping, sieve: &mut Sieve<'_>) -> Result<Rows, Failure> {
+fn rows(names: &[PathBuf], mapping: &Mapping, sieve: &mut Sieve<'_>) -> Result<Rows, CliError> {
     let mut rows = Rows {
         source: Source::open(names, mapping.platform())?,
         first: None,
@@ -362,7 +362,7 @@ fn rows(names: &[PathBuf], mapping: &Mapping, sieve: &mut Sieve<'_>) -> Result<R
     rows.lang = known("lang").and_then(|lang| rows.header.iter().position(|name| name == lang));
     let lost = rows.first.as_ref().is_some_and(|record| record.row.get(&text).is_none());
     if lost && !rows.json {
-        return Err(Failure::Data {
+        return Err(CliError::Data {
             message: format!("{}: no column {text:?}; found {}", names[0].display(), rows.header.join(", ")),
             hint: Some("say which column is the text with --map text=COLUMN".to_owned()),
         });
@@ -380,7 +380,7 @@ fn rows(names: &[PathBuf], mapping: &Mapping, sieve: &mut Sieve<'_>) -> Result<R
 
 impl Rows {
     /// The next row that can be read.
-    fn record(&mut self, sieve: &mut Sieve<'_>) -> Result<Option<Record>, Failure> {
+    fn record(&mut self, sieve: &mut Sieve<'_>) -> Result<Option<Record>, CliError> {
         while let Some(found) = self.source.next()? {
             match found {
                 Ok(record) => return Ok(Some(record)),
@@ -391,7 +391,7 @@ impl Rows {
     }
 
     /// At most so many rows, each with its text; none at the end.
-    fn next(&mut self, most: usize, sieve: &mut Sieve<'_>) -> Result<Vec<(String, Vec<String>)>, Failure> {
+    fn next(&mut self, most: usize, sieve: &mut Sieve<'_>) -> Result<Vec<(String, Vec<String>)>, CliError> {
         let mut block = Vec::new();
         while block.len() < most {
             let next = match self.first.take() {
@@ -411,7 +411,7 @@ impl Rows {
     }
 
     /// What stands under each column of the header.
-    fn cells(&self, record: &Record) -> Result<Vec<String>, Failure> {
+    fn cells(&self, record: &Record) -> Result<Vec<String>, CliError> {
         if let Row::Cells(columns, cells) = &record.row
             && columns.names == self.header
         {
@@ -432,7 +432,7 @@ impl Rows {
             let rest: serde_json::Map<_, _> = others.iter().filter_map(kept).collect();
             cells.push(if rest.is_empty() { String::new() } else { Value::Object(rest).to_string() });
         } else if !others.is_empty() {
-            return Err(Failure::Data {
+            return Err(CliError::Data {
                 message: format!("{}: has columns that the first file has not: {}", record.place, others.join(", ")),
                 hint: Some("score files with other columns one by one".to_owned()),
             });

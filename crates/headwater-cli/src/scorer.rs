@@ -1,7 +1,7 @@
 //! Which scorer: options in, something that scores posts out. For every command that does.
 
-use crate::failure::Failure;
-use crate::screen::Screen;
+use crate::error::CliError;
+use crate::terminal::Terminal;
 use clap::{Args, ValueEnum};
 use headwater_posts::Scorer;
 use headwater_posts::score::builtin::Builtin;
@@ -66,51 +66,51 @@ pub(crate) enum ReaderName {
 }
 
 /// The scorer that the options ask for; `None` where posts bring their own scores.
-pub(crate) fn scorer(options: &ScorerOptions, screen: &Screen) -> Result<Option<Box<dyn Scorer>>, Failure> {
+pub(crate) fn scorer(options: &ScorerOptions, terminal: &Terminal) -> Result<Option<Box<dyn Scorer>>, CliError> {
     let name = match options.scorer {
         ScorerName::Column if options.model.model.is_some() => return Err(needless_model()),
         ScorerName::Column => return Ok(None),
         ScorerName::Builtin => ReaderName::Builtin,
         ScorerName::Roberta => ReaderName::Roberta,
     };
-    open(name, &options.model, screen).map(Some)
+    open(name, &options.model, terminal).map(Some)
 }
 
 impl ReaderOptions {
     /// Refuses what does not read posts, before anything is opened.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), CliError> {
         if self.scorer == ReaderName::Column { Err(not_a_reader()) } else { Ok(()) }
     }
 }
 
 /// The scorer that reads posts.
-pub(crate) fn reader(options: &ReaderOptions, screen: &Screen) -> Result<Box<dyn Scorer>, Failure> {
-    open(options.scorer, &options.model, screen)
+pub(crate) fn reader(options: &ReaderOptions, terminal: &Terminal) -> Result<Box<dyn Scorer>, CliError> {
+    open(options.scorer, &options.model, terminal)
 }
 
-fn needless_model() -> Failure {
-    Failure::usage("--model is for --scorer roberta; the others need none", "add --scorer roberta")
+fn needless_model() -> CliError {
+    CliError::usage("--model is for --scorer roberta; the others need none", "add --scorer roberta")
 }
 
-fn not_a_reader() -> Failure {
-    Failure::usage(
+fn not_a_reader() -> CliError {
+    CliError::usage(
         "--scorer column takes scores that are there already; there are builtin and roberta",
         "headwater beliefs --scorer column uses your own scores",
     )
 }
 
-fn open(name: ReaderName, options: &ModelOptions, screen: &Screen) -> Result<Box<dyn Scorer>, Failure> {
+fn open(name: ReaderName, options: &ModelOptions, terminal: &Terminal) -> Result<Box<dyn Scorer>, CliError> {
     match (name, &options.model) {
         (ReaderName::Column, _) => Err(not_a_reader()),
         (ReaderName::Builtin, None) => Ok(Box::new(Builtin::new())),
         (ReaderName::Builtin, Some(_)) => Err(needless_model()),
-        (ReaderName::Roberta, None) => Err(Failure::usage(
+        (ReaderName::Roberta, None) => Err(CliError::usage(
             "--scorer roberta needs --model",
             "give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
         )),
         (ReaderName::Roberta, Some(model)) => {
-            let folder = folder(options, model, screen)?;
-            let _alive = screen.alive("reading the model");
+            let folder = folder(options, model, terminal)?;
+            let _alive = terminal.alive("reading the model");
             Ok(Box::new(Roberta::open(&folder)?))
         }
     }
@@ -118,32 +118,32 @@ fn open(name: ReaderName, options: &ModelOptions, screen: &Screen) -> Result<Box
 
 impl ScorerOptions {
     /// The folder of the model, fetched if need be; `None` where there is no model.
-    pub(crate) fn folder(&self, screen: &Screen) -> Result<Option<PathBuf>, Failure> {
+    pub(crate) fn folder(&self, terminal: &Terminal) -> Result<Option<PathBuf>, CliError> {
         match (self.scorer, &self.model.model) {
-            (ScorerName::Roberta, Some(model)) => folder(&self.model, model, screen).map(Some),
+            (ScorerName::Roberta, Some(model)) => folder(&self.model, model, terminal).map(Some),
             _ => Ok(None),
         }
     }
 }
 
-fn folder(options: &ModelOptions, model: &str, screen: &Screen) -> Result<PathBuf, Failure> {
+fn folder(options: &ModelOptions, model: &str, terminal: &Terminal) -> Result<PathBuf, CliError> {
     match Path::new(model) {
         folder if folder.exists() || !hub::is_name(model) => Ok(folder.to_owned()),
-        _ => fetched(options, model, screen),
+        _ => fetched(options, model, terminal),
     }
 }
 
-fn fetched(options: &ModelOptions, name: &str, screen: &Screen) -> Result<PathBuf, Failure> {
+fn fetched(options: &ModelOptions, name: &str, terminal: &Terminal) -> Result<PathBuf, CliError> {
     let cache = match &options.cache {
         Some(cache) => cache.clone(),
         None => hub::default_cache()
-            .ok_or_else(|| Failure::usage("there is no cache folder to keep the model in", "name one with --cache"))?,
+            .ok_or_else(|| CliError::usage("there is no cache folder to keep the model in", "name one with --cache"))?,
     };
     let mut bar = None;
     let folder = hub::fetch(&options.hub_url, name, &cache, &mut |file, done, total| {
         if done == 0 {
-            screen.remark(&format!("fetching {name}/{file}"));
-            bar = Some(screen.progress("fetching", total));
+            terminal.remark(&format!("fetching {name}/{file}"));
+            bar = Some(terminal.progress("fetching", total));
         }
         if let Some(bar) = &mut bar {
             bar.at(done);

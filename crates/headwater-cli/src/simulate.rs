@@ -1,8 +1,8 @@
 //! `headwater simulate`: a world with a known answer, and what its agents say.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::create;
-use crate::screen::{Screen, count};
+use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
 use headwater::Roster;
 use headwater::graph::Rule;
@@ -125,7 +125,7 @@ impl From<FormatName> for BeliefsFormat {
 }
 
 impl Simulate {
-    pub(crate) fn run(self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let edges = self.graph.as_deref().map(read_edges).transpose()?;
         let names = edges.as_ref().map(Edges::agents);
         let agents = names.as_ref().map_or(self.agents, Vec::len);
@@ -160,16 +160,16 @@ impl Simulate {
         let world = match (edges, names) {
             (Some(edges), Some(names)) => {
                 if edges.repeated > 0 {
-                    screen.warn(&format!("{} stood in the graph already", count(edges.repeated, "edge")));
+                    terminal.warn(&format!("{} stood in the graph already", count(edges.repeated, "edge")));
                 }
                 let roster = Roster::new(names.iter().cloned(), ["h0", "h1"])?;
                 let indexed = edges.indexed(&roster)?;
                 World::on_graph(params, names, &indexed).map_err(|error| {
                     let path = self.graph.as_deref().unwrap_or(Path::new("the graph"));
-                    match Failure::about(path)(error) {
-                        Failure::Data { message, .. } if message.contains("not strongly connected") => {
+                    match CliError::about(path)(error) {
+                        CliError::Data { message, .. } if message.contains("not strongly connected") => {
                             let hint = Some("--allow-reducible simulates it all the same".to_owned());
-                            Failure::Data { message, hint }
+                            CliError::Data { message, hint }
                         }
                         other => other,
                     }
@@ -177,8 +177,8 @@ impl Simulate {
             }
             _ => World::new(params)?,
         };
-        let beliefs = write_world(world, &self.out, self.format.into(), self.log_ratios, screen)?;
-        screen.remark(&format!("wrote {} and {}", beliefs.display(), self.out.join("truth.json").display()));
+        let beliefs = write_world(world, &self.out, self.format.into(), self.log_ratios, terminal)?;
+        terminal.remark(&format!("wrote {} and {}", beliefs.display(), self.out.join("truth.json").display()));
         Ok(())
     }
 }
@@ -189,13 +189,13 @@ pub(crate) fn write_world(
     folder: &Path,
     format: BeliefsFormat,
     log_ratios: bool,
-    screen: &Screen,
-) -> Result<PathBuf, Failure> {
+    terminal: &Terminal,
+) -> Result<PathBuf, CliError> {
     create(folder)?;
     let steps = world.params().steps;
     let path = folder.join(format!("beliefs.{}", format.extension()));
     let mut writer = BeliefsWriter::create(&path, format, world.roster(), steps, log_ratios)?;
-    let mut progress = screen.progress("simulating", steps as u64);
+    let mut progress = terminal.progress("simulating", steps as u64);
     let silence = world.params().silence > 0.0;
     for step in 0..steps {
         let frame = world.next_frame()?.to_vec();

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use headwater::watch::Watch;
-use headwater_cli::{Failure, call};
+use headwater::progress::Progress;
+use headwater_cli::{CliError, call};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -21,10 +21,10 @@ fn results_and_warnings_are_returned() {
     assert!(serde_json::from_str::<serde_json::Value>(&result).unwrap()["adaptation"].is_number());
     assert!(warnings.iter().any(|warning| warning.contains("beliefs are missing")), "{warnings:?}");
     let usage = say("learn nothing.csv").unwrap_err();
-    assert!(matches!(&usage, Failure::Usage { message, .. } if message.contains("--out")), "{usage}");
+    assert!(matches!(&usage, CliError::Usage { message, .. } if message.contains("--out")), "{usage}");
     let data = say("learn @/none.csv --out @/m.json").unwrap_err();
     assert!(
-        matches!(&data, Failure::File { kind: std::io::ErrorKind::NotFound, .. })
+        matches!(&data, CliError::File { kind: std::io::ErrorKind::NotFound, .. })
             && data.to_string().contains("\nhint: check the path"),
         "{data}"
     );
@@ -35,9 +35,9 @@ fn who_watches_can_stop_it() {
     let folder = tempfile::tempdir().unwrap();
     let say = |line: &str| call(words(folder.path(), line));
     say("simulate --out @/w --agents 6 --edge-probability 0.5 --steps 200 --silence 0.2").unwrap();
-    let watch = Watch::default();
+    let watch = Progress::default();
     watch.stop();
     let stopped = watch.over(Some(2), || say("learn @/w/beliefs.parquet --out @/m.json"));
-    assert!(matches!(stopped, Ok(Err(Failure::Interrupted { .. }))), "{stopped:?}");
+    assert!(matches!(stopped, Ok(Err(CliError::Interrupted { .. }))), "{stopped:?}");
     assert!(!folder.path().join("m.json").exists());
 }

@@ -113,7 +113,7 @@ fn posts_become_beliefs() {
     assert_eq!((&summary["users"], &summary["bins"]), (&Value::from(2), &Value::from(3)));
     assert_eq!(summary["by_user"][0]["first"], "2024-05-01T10:00:00+00:00");
     assert!((summary["by_user"][1]["silent_share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12);
-    // The table is for the screen, the beliefs for the file.
+    // The table is for the terminal, the beliefs for the file.
     let output = place.run(&beliefs("posts.csv", &[]));
     assert!(output.stdout.is_empty());
     assert!(String::from_utf8_lossy(&output.stderr).contains("5 of 6 posts kept (1 repeated)."));

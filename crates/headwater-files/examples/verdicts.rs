@@ -9,8 +9,8 @@
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
 use headwater::Panel;
-use headwater::confidence::{self, Heard, Rotation, judge, rotated};
-use headwater::learn::state_space::{self, StateSpace};
+use headwater::confidence::{self, CircularShifts, Heard, judge, rotated};
+use headwater::learn::state_space::{self, StateSpaceParams};
 use headwater::model::Weights;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater_files::{read_beliefs, read_edges};
@@ -33,7 +33,7 @@ struct Found {
 
 /// The verdict of `discover`, with a graph by whichever weights forecast better.
 fn verdict(panel: &Panel, support: Option<Vec<Vec<usize>>>, seed: u64) -> Result<Found, headwater::Error> {
-    let params = StateSpace { support, ..StateSpace::default() };
+    let params = StateSpaceParams { support, ..StateSpaceParams::default() };
     let (weights, skill) = if params.support.is_some() {
         let choice = state_space::choose(panel, &params)?;
         (choice.weights, choice.skill)
@@ -46,18 +46,18 @@ fn verdict(panel: &Panel, support: Option<Vec<Vec<usize>>>, seed: u64) -> Result
     if !confidence::verdict(skill.as_ref()).supported {
         return Ok(told(false, 0));
     }
-    let rotation = Rotation::new(panel, &StateSpace { weights, ..params }, seed);
+    let rotation = CircularShifts::new(panel, &StateSpaceParams { weights, ..params }, seed);
     let observed = rotation.observed()?;
     let mut draws: Vec<Heard> = Vec::new();
     for number in 0..ROTATIONS {
         draws.push(rotation.draw(number)?);
-        let p = Rotation::compare(&observed, &draws).skill.unwrap_or(1.0);
+        let p = CircularShifts::compare(&observed, &draws).skill.unwrap_or(1.0);
         // p·(1 + rotations) − 1 of them did as well; more only add to that.
         if (p * (1 + draws.len()) as f64).round() as usize > 1 + MOST_REACHED {
             return Ok(told(false, draws.len()));
         }
     }
-    let found = judge(skill.as_ref(), &Rotation::compare(&observed, &draws));
+    let found = judge(skill.as_ref(), &CircularShifts::compare(&observed, &draws));
     Ok(told(found.supported, draws.len()))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::npy::{self, Header, Kind};
 use crate::time::parse_time;
-use crate::{Draft, Error};
+use crate::{AtomicFile, Error};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
@@ -204,7 +204,7 @@ impl Layout {
 }
 
 /// Takes rows of numbers through the library's door and says where a bad one was.
-struct Door<'a> {
+struct TableReader<'a> {
     path: &'a Path,
     builder: Option<PanelBuilder>,
     unit: Option<Unit>,
@@ -217,10 +217,10 @@ struct Door<'a> {
     sieve: Sieve,
 }
 
-impl<'a> Door<'a> {
+impl<'a> TableReader<'a> {
     fn new(path: &'a Path, layout: &Layout, log_ratios: bool) -> Self {
         let hypotheses = layout.hypotheses(log_ratios);
-        Door {
+        TableReader {
             path,
             builder: None,
             unit: None,
@@ -347,7 +347,7 @@ fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result<Beliefs, E
         Error::place(path, place, problem)
     };
     let layout = Layout::new(reader.headers().map_err(broken)?.iter(), path, log_ratios)?;
-    let mut door = Door::new(path, &layout, log_ratios);
+    let mut door = TableReader::new(path, &layout, log_ratios);
     let mut record = csv::StringRecord::new();
     let mut values = vec![0.0; layout.values.len()];
     while reader.read_record(&mut record).map_err(broken)? {
@@ -406,7 +406,7 @@ pub fn beliefs_of_batches(
             ));
         }
     }
-    let mut door = Door::new(path, &layout, log_ratios);
+    let mut door = TableReader::new(path, &layout, log_ratios);
     let mut first_row = 0;
     for batch in batches {
         let batch = batch?;
@@ -416,7 +416,7 @@ pub fn beliefs_of_batches(
     door.finish()
 }
 
-fn table_rows(batch: &RecordBatch, layout: &Layout, door: &mut Door<'_>, first_row: usize) -> Result<(), Error> {
+fn table_rows(batch: &RecordBatch, layout: &Layout, door: &mut TableReader<'_>, first_row: usize) -> Result<(), Error> {
     let path = door.path;
     let convert = |column: usize, to: &DataType| -> Result<ArrayRef, Error> {
         let name = batch.schema().field(column).name().clone();
@@ -749,9 +749,9 @@ pub struct BeliefsWriter {
 }
 
 enum Sink {
-    Csv(Draft),
-    Npy(Draft),
-    Parquet { writer: Box<ArrowWriter<Draft>>, schema: Arc<Schema>, rows: Rows },
+    Csv(AtomicFile),
+    Npy(AtomicFile),
+    Parquet { writer: Box<ArrowWriter<AtomicFile>>, schema: Arc<Schema>, rows: Rows },
 }
 
 #[derive(Default)]
@@ -771,7 +771,7 @@ impl BeliefsWriter {
         steps: usize,
         log_ratios: bool,
     ) -> Result<Self, Error> {
-        let mut draft = Draft::create(path)?;
+        let mut draft = AtomicFile::create(path)?;
         let names = &roster.hypotheses()[usize::from(log_ratios)..];
         let sink = match format {
             BeliefsFormat::Csv => {
@@ -844,7 +844,7 @@ impl BeliefsWriter {
     }
 
     /// Completes the file; it takes its name when the returned draft is committed.
-    pub fn finish(self) -> Result<Draft, Error> {
+    pub fn finish(self) -> Result<AtomicFile, Error> {
         match self.sink {
             Sink::Csv(draft) | Sink::Npy(draft) => Ok(draft),
             Sink::Parquet { mut writer, schema, mut rows } => {
@@ -857,7 +857,7 @@ impl BeliefsWriter {
 }
 
 impl Rows {
-    fn flush(&mut self, writer: &mut ArrowWriter<Draft>, schema: &Arc<Schema>) -> Result<(), Error> {
+    fn flush(&mut self, writer: &mut ArrowWriter<AtomicFile>, schema: &Arc<Schema>) -> Result<(), Error> {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(self.time.finish()), Arc::new(self.agent.finish())];
         columns.extend(self.values.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
         self.count = 0;
@@ -866,7 +866,7 @@ impl Rows {
 }
 
 /// The shortest text that reads back as the same number.
-fn write_number(draft: &mut Draft, number: f64) -> std::io::Result<()> {
+fn write_number(draft: &mut AtomicFile, number: f64) -> std::io::Result<()> {
     if number.abs() < 1e-5 { write!(draft, ",{number:e}") } else { write!(draft, ",{number}") }
 }
 
@@ -880,8 +880,8 @@ pub struct BeliefsRows {
 }
 
 enum RowSink {
-    Csv(Draft),
-    Parquet { writer: Box<ArrowWriter<Draft>>, schema: Arc<Schema>, rows: Box<TextRows> },
+    Csv(AtomicFile),
+    Parquet { writer: Box<ArrowWriter<AtomicFile>>, schema: Arc<Schema>, rows: Box<TextRows> },
 }
 
 struct TextRows {
@@ -895,7 +895,7 @@ struct TextRows {
 impl BeliefsRows {
     /// Starts a file over these hypotheses, the reference first.
     pub fn create(path: &Path, hypotheses: &[&str]) -> Result<Self, Error> {
-        let mut draft = Draft::create(path)?;
+        let mut draft = AtomicFile::create(path)?;
         let sink = if path.extension().is_some_and(|extension| extension == "parquet") {
             let mut fields =
                 vec![Field::new("time", DataType::Utf8, false), Field::new("agent", DataType::Utf8, false)];
@@ -948,7 +948,7 @@ impl BeliefsRows {
     }
 
     /// Completes the file; it takes its name when the returned draft is committed.
-    pub fn finish(self) -> Result<Draft, Error> {
+    pub fn finish(self) -> Result<AtomicFile, Error> {
         match self.sink {
             RowSink::Csv(draft) => Ok(draft),
             RowSink::Parquet { mut writer, schema, mut rows } => {
@@ -961,7 +961,7 @@ impl BeliefsRows {
 }
 
 impl TextRows {
-    fn flush(&mut self, writer: &mut ArrowWriter<Draft>, schema: &Arc<Schema>) -> Result<(), Error> {
+    fn flush(&mut self, writer: &mut ArrowWriter<AtomicFile>, schema: &Arc<Schema>) -> Result<(), Error> {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(self.time.finish()), Arc::new(self.agent.finish())];
         columns.extend(self.values.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
         columns.push(Arc::new(self.posts.finish()));
@@ -970,7 +970,11 @@ impl TextRows {
     }
 }
 
-fn write_batch(writer: &mut ArrowWriter<Draft>, schema: &Arc<Schema>, columns: Vec<ArrayRef>) -> Result<(), Error> {
+fn write_batch(
+    writer: &mut ArrowWriter<AtomicFile>,
+    schema: &Arc<Schema>,
+    columns: Vec<ArrayRef>,
+) -> Result<(), Error> {
     let path = writer.inner().path().to_owned();
     let broken = |error: &dyn std::fmt::Display| Error::file(&path, error.to_string());
     let batch = RecordBatch::try_new(schema.clone(), columns).map_err(|error| broken(&error))?;

@@ -1,10 +1,10 @@
 //! Headwater's files: beliefs, edges, models and truths on disk.
 //!
 //! In: paths. Out: the library's types, or an [`Error`] that names the file, the place in it, and what would be right.
-//! Formats are chosen by extension. Everything written appears whole or not at all ([`Draft`]).
+//! Formats are chosen by extension. Everything written appears whole or not at all ([`AtomicFile`]).
 
+mod atomic_file;
 mod beliefs;
-mod draft;
 mod edges;
 mod error;
 mod groups;
@@ -12,11 +12,11 @@ mod model;
 mod npy;
 mod time;
 
+pub use atomic_file::{AtomicFile, discard_unfinished};
 pub use beliefs::{
     Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, Names, beliefs_of_array, beliefs_of_batches,
     beliefs_of_frames, frame_of, read_beliefs, sides,
 };
-pub use draft::{Draft, discard_drafts};
 pub use edges::{Edges, read_edges};
 pub use error::Error;
 pub use groups::{Groups, read_groups};

@@ -1,9 +1,9 @@
 //! Models and truths on disk: JSON that people and other programs read, or `.npz` that is compact and fast.
 
 use crate::npy::{self, Header, Kind};
-use crate::{Draft, Error};
+use crate::{AtomicFile, Error};
 use headwater::combination::Columns;
-use headwater::compare::Known;
+use headwater::compare::GroundTruth;
 use headwater::influence;
 use headwater::model::{Change, ChangeKind, Diagnostics, Innovation, Likelihood, Method, Snapshot, Track};
 use headwater::simulate::Event;
@@ -157,7 +157,7 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
 }
 
 /// Reads whatever a truth, or a model, knows.
-pub fn read_known(path: &Path) -> Result<Known, Error> {
+pub fn read_known(path: &Path) -> Result<GroundTruth, Error> {
     let (document, parts) = read(path)?;
     let roster = roster(&document, path)?;
     let agents = roster.agents().len();
@@ -170,7 +170,7 @@ pub fn read_known(path: &Path) -> Result<Known, Error> {
     if share.as_ref().is_some_and(|share| share.len() != agents) {
         return Err(Error::file(path, "\"influence\" must have one number per agent"));
     }
-    Ok(Known {
+    Ok(GroundTruth {
         combination: parts.combination,
         evidence: parts.evidence,
         adaptation: document.adaptation,
@@ -420,7 +420,7 @@ fn read_sparse(
 /// Writes a model, JSON or `.npz` by extension.
 pub fn write_model(path: &Path, model: &Model) -> Result<(), Error> {
     let document = document(model, MODEL_FORMAT);
-    let draft = Draft::create(path)?;
+    let draft = AtomicFile::create(path)?;
     let sparse = (model.combination.agents() > DENSE_AGENTS).then(|| model.combination.to_sparse());
     let combination = sparse.as_ref().unwrap_or(&model.combination);
     if is_npz(path) {
@@ -431,7 +431,7 @@ pub fn write_model(path: &Path, model: &Model) -> Result<(), Error> {
 }
 
 /// Writes a truth as JSON; it takes its name when the returned draft is committed.
-pub fn write_truth(path: &Path, truth: &Truth) -> Result<Draft, Error> {
+pub fn write_truth(path: &Path, truth: &Truth) -> Result<AtomicFile, Error> {
     let model = &truth.model;
     let found = influence(model).map_err(Error::data(path))?;
     let sparse = model.combination.agents() > DENSE_AGENTS;
@@ -451,7 +451,7 @@ pub fn write_truth(path: &Path, truth: &Truth) -> Result<Draft, Error> {
         diagnostics: None,
         ..with_numbers(document(model, TRUTH_FORMAT), model)
     };
-    write_json(Draft::create(path)?, &document)
+    write_json(AtomicFile::create(path)?, &document)
 }
 
 fn some<T>(list: impl Iterator<Item = T>) -> Option<Vec<T>> {
@@ -527,7 +527,7 @@ fn weights(combination: &Combination) -> Weights {
     Weights::Dense((0..agents).map(row).collect())
 }
 
-fn write_json(mut draft: Draft, document: &Document) -> Result<Draft, Error> {
+fn write_json(mut draft: AtomicFile, document: &Document) -> Result<AtomicFile, Error> {
     let path = draft.path().to_owned();
     serde_json::to_writer(&mut draft, document).map_err(|error| Error::file(&path, error.to_string()))?;
     writeln!(draft).map_err(Error::io(&path, "cannot write"))?;

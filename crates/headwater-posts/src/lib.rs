@@ -13,8 +13,8 @@
 //! | [`network`] | edges → the accounts that matter, with weights |
 
 pub mod bin;
-pub mod door;
 pub mod error;
+pub mod ingest;
 pub mod network;
 pub mod post;
 pub mod quality;

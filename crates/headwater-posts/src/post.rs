@@ -41,7 +41,7 @@ pub struct Post {
 /// The fields of a post, still as text.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(missing_docs, reason = "as in Post")]
-pub struct Draft {
+pub struct PostDraft {
     pub id: Option<String>,
     pub user: Option<String>,
     pub time: Option<String>,
@@ -212,13 +212,13 @@ impl Layout {
         Ok(Layout { columns: columns.clone(), positions })
     }
 
-    fn draft(&self, cells: &csv::StringRecord) -> Draft {
+    fn draft(&self, cells: &csv::StringRecord) -> PostDraft {
         let cell = |field: usize| {
             let mut texts = self.positions[field].iter().filter_map(|&column| cells.get(column));
             texts.find(|text| !text.is_empty()).map(str::to_owned)
         };
         let repost = self.positions[REPOST].iter().any(|&column| cells.get(column).is_some_and(says_yes));
-        Draft { repost, ..draft(cell) }
+        PostDraft { repost, ..draft(cell) }
     }
 }
 
@@ -292,8 +292,8 @@ fn leaves(object: &serde_json::Map<String, Value>) -> Vec<String> {
 }
 
 /// All fields but the mark of a repost.
-fn draft(mut cell: impl FnMut(usize) -> Option<String>) -> Draft {
-    Draft {
+fn draft(mut cell: impl FnMut(usize) -> Option<String>) -> PostDraft {
+    PostDraft {
         user: cell(0),
         time: cell(1),
         text: cell(2),
@@ -313,7 +313,7 @@ fn says_yes(text: &str) -> bool {
     )
 }
 
-impl Draft {
+impl PostDraft {
     fn finish(self, mapping: &Mapping, place: &Place) -> Result<Post, String> {
         let missing = |field: usize| {
             let name = if mapping.preset.is_some() { FIELDS[field].0 } else { &mapping.names[field][0] };
@@ -336,7 +336,7 @@ impl Draft {
             wanted => Some(column::given(&self.scores, wanted)?),
         };
         let lang = self.lang.map(|lang| lang.trim().to_owned()).filter(|lang| !lang.is_empty());
-        let Draft { id, repost, update, .. } = self;
+        let PostDraft { id, repost, update, .. } = self;
         Ok(Post { id, user, time, text, lang, repost, update, given, place: place.clone() })
     }
 }
@@ -448,7 +448,7 @@ impl Posts {
         preset: Preset,
         value: &Value,
         place: &Place,
-    ) -> Result<Vec<Result<Draft, String>>, Error> {
+    ) -> Result<Vec<Result<PostDraft, String>>, Error> {
         let Some(other) = Preset::mistaken(Some(preset), value) else {
             let drafts = preset.posts(value);
             self.known += u64::from(drafts.iter().any(Result::is_ok));
@@ -467,14 +467,14 @@ impl Posts {
         if self.strangers >= STRANGERS { self.end_of_file() } else { Ok(()) }
     }
 
-    fn plain_objects(&mut self, value: &Value, place: &Place) -> Result<Vec<Result<Draft, String>>, Error> {
+    fn plain_objects(&mut self, value: &Value, place: &Place) -> Result<Vec<Result<PostDraft, String>>, Error> {
         let one = std::slice::from_ref(value);
         let values = value.as_array().map_or(one, Vec::as_slice);
         values.iter().map(|value| self.plain_object(value, place)).collect()
     }
 
     /// An object without our keys is bad; if all are, the names are wrong.
-    fn plain_object(&mut self, value: &Value, place: &Place) -> Result<Result<Draft, String>, Error> {
+    fn plain_object(&mut self, value: &Value, place: &Place) -> Result<Result<PostDraft, String>, Error> {
         let Some(object) = value.as_object() else {
             return Ok(Err("is no object; wanted one post such as {\"user\": …, \"time\": …, \"text\": …}".to_owned()));
         };
@@ -488,7 +488,7 @@ impl Posts {
             let repost = self.mapping.names[REPOST].iter().any(says);
             let plain = draft(|field| found(field).and_then(text).filter(|text| !text.is_empty()));
             self.known += 1;
-            return Ok(Ok(Draft { repost, ..plain }));
+            return Ok(Ok(PostDraft { repost, ..plain }));
         }
         // Whoever names columns knows what the file is, and has one of them wrong.
         let platform = || if self.mapping.given.contains(&true) { None } else { Preset::mistaken(None, value) };

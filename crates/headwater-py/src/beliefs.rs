@@ -1,8 +1,8 @@
 //! Beliefs and graphs: arrays, data frames and files in; what learners take out.
 
 use crate::columns::{Column, table};
+use crate::error::{PyError, no_choice};
 use crate::model::Model;
-use crate::trouble::{Trouble, no_choice};
 use crate::work::{Manner, done};
 use arrow_array::RecordBatchReader;
 use headwater::graph::{Graph as Links, Rule};
@@ -38,7 +38,7 @@ pub(crate) struct Beliefs {
 
 impl Beliefs {
     /// Names the file, where there is one, that an error of the library concerns.
-    pub(crate) fn about(&self) -> impl Fn(headwater::Error) -> Trouble {
+    pub(crate) fn about(&self) -> impl Fn(headwater::Error) -> PyError {
         let path = self.path.clone();
         move |source| match &path {
             Some(path) if !matches!(source, headwater::Error::Parameter { .. }) => {
@@ -324,7 +324,7 @@ fn names(
     if agents.is_none() && hypotheses.is_none() {
         return Ok(None);
     }
-    let usual = Roster::numbered(count, values + usize::from(log_ratios)).map_err(Trouble::from)?;
+    let usual = Roster::numbered(count, values + usize::from(log_ratios)).map_err(PyError::from)?;
     let agents = agents.unwrap_or_else(|| usual.agents().to_vec());
     Ok(Some((agents, hypotheses.unwrap_or_else(|| usual.hypotheses().to_vec()))))
 }
@@ -339,7 +339,7 @@ pub(crate) struct Graph {
 impl Graph {
     #[staticmethod]
     fn from_file(path: PathBuf) -> PyResult<Self> {
-        Ok(Graph { edges: read_edges(&path).map_err(Trouble::from)? })
+        Ok(Graph { edges: read_edges(&path).map_err(PyError::from)? })
     }
 
     #[staticmethod]
@@ -355,23 +355,23 @@ impl Graph {
         let weight = |row: usize| weights.as_ref().map(|weights| weights[row]);
         let rows = sources.into_iter().zip(targets).enumerate();
         let rows = rows.map(|(row, (source, target))| (source, target, weight(row)));
-        Ok(Graph { edges: Edges::of(Path::new("graph"), rows).map_err(Trouble::from)? })
+        Ok(Graph { edges: Edges::of(Path::new("graph"), rows).map_err(PyError::from)? })
     }
 }
 
 impl Graph {
     /// As the command line takes a graph: all of its names must be known.
-    pub(crate) fn links(&self, roster: &Roster) -> Result<Links, Trouble> {
+    pub(crate) fn links(&self, roster: &Roster) -> Result<Links, PyError> {
         Ok(self.edges.graph(roster)?)
     }
 
     /// The speakers each listener may hear.
-    pub(crate) fn support(&self, roster: &Roster) -> Result<Vec<Vec<usize>>, Trouble> {
+    pub(crate) fn support(&self, roster: &Roster) -> Result<Vec<Vec<usize>>, PyError> {
         Ok(self.links(roster)?.speakers().to_vec())
     }
 
     /// Those edges that are between known agents, as for a page; none where there is none.
-    pub(crate) fn among(&self, roster: &Roster) -> Result<Option<Links>, Trouble> {
+    pub(crate) fn among(&self, roster: &Roster) -> Result<Option<Links>, PyError> {
         let edges = self.edges.clone().among(roster);
         Ok(if edges.is_empty() { None } else { Some(edges.graph(roster)?) })
     }
@@ -412,9 +412,9 @@ pub(crate) fn simulate(
     let edges = graph.as_ref().map(|graph| &graph.edges);
     let names = edges.map(Edges::agents);
     let agents = names.as_ref().map_or(agents, Vec::len);
-    let likelihoods: Likelihoods = likelihoods.parse().map_err(Trouble::Core)?;
+    let likelihoods: Likelihoods = likelihoods.parse().map_err(PyError::Core)?;
     let changes: Vec<Change> =
-        changes.iter().map(|change| change.parse().map_err(Trouble::Core)).collect::<Result<_, _>>()?;
+        changes.iter().map(|change| change.parse().map_err(PyError::Core)).collect::<Result<_, _>>()?;
     let params = WorldParams {
         agents,
         network: match network {

@@ -1,13 +1,13 @@
 //! Tables as columns: numpy arrays and lists by name, from which any data frame is made; Parquet for what goes through the door.
 
-use crate::trouble::Trouble;
+use crate::error::PyError;
 use crate::work::{Manner, done};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, TimeUnit};
-use headwater_files::Draft;
+use headwater_files::AtomicFile;
 use numpy::IntoPyArray;
 use numpy::datetime::{Datetime, units::Microseconds};
 use parquet::arrow::ArrowWriter;
@@ -64,19 +64,19 @@ pub(crate) fn of_rows(names: &[&str], rows: &[Map<String, Value>]) -> Vec<(Strin
     names.iter().map(|name| ((*name).to_owned(), column(name))).collect()
 }
 
-fn broken(path: &Path) -> impl Fn(ParquetError) -> Trouble {
+fn broken(path: &Path) -> impl Fn(ParquetError) -> PyError {
     let path = path.to_owned();
-    move |error| Trouble::Files(headwater_files::Error::File { path: path.clone(), problem: error.to_string() })
+    move |error| PyError::Files(headwater_files::Error::File { path: path.clone(), problem: error.to_string() })
 }
 
-fn wrong(path: &Path) -> impl Fn(ArrowError) -> Trouble {
+fn wrong(path: &Path) -> impl Fn(ArrowError) -> PyError {
     let path = path.to_owned();
-    move |error| Trouble::Files(headwater_files::Error::File { path: path.clone(), problem: error.to_string() })
+    move |error| PyError::Files(headwater_files::Error::File { path: path.clone(), problem: error.to_string() })
 }
 
-fn denied(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Trouble {
+fn denied(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> PyError {
     let path = path.to_owned();
-    move |source| Trouble::Files(headwater_files::Error::Io { path, doing, source })
+    move |source| PyError::Files(headwater_files::Error::Io { path, doing, source })
 }
 
 /// A Parquet file as columns.
@@ -158,7 +158,7 @@ pub(crate) fn write_parquet(py: Python<'_>, stream: PyRecordBatchReader, path: P
 #[pyfunction]
 pub(crate) fn write_text(py: Python<'_>, path: PathBuf, text: &str) -> PyResult<()> {
     done(py, &Manner::default(), || {
-        let mut draft = Draft::create(&path)?;
+        let mut draft = AtomicFile::create(&path)?;
         draft.write_all(text.as_bytes()).map_err(denied(&path, "cannot write"))?;
         Ok(draft.commit()?)
     })

@@ -1,17 +1,17 @@
 //! Learners: beliefs in, a model out. Parameters have the names and defaults of the command line.
 
 use crate::beliefs::{Beliefs, Graph};
+use crate::error::{PyError, no_choice};
 use crate::model::Model;
-use crate::trouble::{Trouble, no_choice};
 use crate::work::{Manner, done};
-use headwater::compare::Known;
+use headwater::compare::GroundTruth;
 use headwater::learn::gsl::{Constraint, Gsl, GslParams};
-use headwater::learn::state_space::StateSpace;
+use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::tested;
-use headwater::learn::track::{Memory, Tracker, Tracking};
-use headwater::learn::whitened::Whitened;
+use headwater::learn::track::{Memory, TrackParams, Tracker};
+use headwater::learn::whitened::WhitenedParams;
 use headwater::model::Weights;
-use headwater::{Roster, watch};
+use headwater::{Roster, progress};
 use headwater_files::name_times;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ pub(crate) fn constraint(name: &str) -> PyResult<Constraint> {
     }
 }
 
-pub(crate) fn support(graph: Option<&Graph>, roster: &Roster) -> Result<Option<Vec<Vec<usize>>>, Trouble> {
+pub(crate) fn support(graph: Option<&Graph>, roster: &Roster) -> Result<Option<Vec<Vec<usize>>>, PyError> {
     graph.map(|graph| graph.support(roster)).transpose()
 }
 
@@ -59,8 +59,8 @@ pub(crate) fn whitened(
     progress: Option<&Bound<'_, PyAny>>,
     threads: Option<usize>,
 ) -> PyResult<Model> {
-    let usual = Whitened::default();
-    let params = Whitened {
+    let usual = WhitenedParams::default();
+    let params = WhitenedParams {
         adaptation,
         constraint: self::constraint(constraint)?,
         ridge,
@@ -76,12 +76,12 @@ pub(crate) fn whitened(
         let mut model = if memory == Memory::All {
             tested::whitened(&filled, &params).map_err(&about)?
         } else {
-            let params = Tracking { whitened: params, memory, window: None };
+            let params = TrackParams { whitened: params, memory, window: None };
             let mut tracker = Tracker::new(panel.roster().clone(), params)?;
-            let stage = watch::stage("following", panel.steps() as u64);
+            let stage = progress::stage("following", panel.steps() as u64);
             let mut silent = filled.silent.chunks_exact(panel.agents());
             for frame in filled.panel.cells().chunks_exact(panel.width()) {
-                watch::check()?;
+                progress::check()?;
                 tracker.push_partly(frame, silent.next().unwrap_or(&[])).map_err(&about)?;
                 stage.advance();
             }
@@ -130,8 +130,8 @@ pub(crate) fn state_space(
         Some("strengths") => Some(Weights::Strengths),
         Some(other) => return Err(no_choice("weights", other, "auto, edges or strengths")),
     };
-    let usual = StateSpace::default();
-    let params = StateSpace {
+    let usual = StateSpaceParams::default();
+    let params = StateSpaceParams {
         adaptation,
         constraint: self::constraint(constraint)?,
         ridge,
@@ -142,7 +142,7 @@ pub(crate) fn state_space(
         common: groups,
         weights: weights.unwrap_or(usual.weights),
     };
-    params.check().map_err(Trouble::from)?;
+    params.check().map_err(PyError::from)?;
     let (panel, about) = (&beliefs.panel, beliefs.about());
     done(py, &Manner { progress, threads }, || {
         let (model, choice) = tested::state_space(panel, &params, weights).map_err(about)?;
@@ -170,7 +170,7 @@ pub(crate) fn paper(
         passes: passes.unwrap_or(usual.passes),
         constraint: self::constraint(constraint)?,
     };
-    params.check().map_err(Trouble::from)?;
+    params.check().map_err(PyError::from)?;
     Ok(params)
 }
 
@@ -201,9 +201,9 @@ pub(crate) fn gsl(
     let (panel, about) = (&beliefs.panel, beliefs.about());
     let roster = panel.roster();
     let support = support(graph.as_deref(), roster)?;
-    let known = |model: &Option<PyRef<'_, Model>>| -> Result<Option<Known>, Trouble> {
+    let known = |model: &Option<PyRef<'_, Model>>| -> Result<Option<GroundTruth>, PyError> {
         let Some(model) = model else { return Ok(None) };
-        Ok(Some(Known::of(&model.model)?.aligned(roster)?))
+        Ok(Some(GroundTruth::of(&model.model)?.aligned(roster)?))
     };
     let (evidence, initial) = (known(&evidence)?, known(&initial)?);
     done(py, &Manner { progress, threads }, || {

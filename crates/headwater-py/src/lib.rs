@@ -8,11 +8,11 @@
 
 mod beliefs;
 mod columns;
+mod error;
 mod learners;
 mod model;
 mod posts;
 mod streams;
-mod trouble;
 mod work;
 
 use pyo3::prelude::*;

@@ -2,15 +2,15 @@
 
 use crate::beliefs::{Beliefs, Graph};
 use crate::columns::{Column, of_rows, table};
-use crate::trouble::{Trouble, no_choice};
+use crate::error::{PyError, no_choice};
 use crate::work::{Manner, done};
-use headwater::compare::{Known, compare};
+use headwater::compare::{GroundTruth, compare};
 use headwater::model::Change;
 use headwater::{Influence, Model as Learned, Roster, influence};
 use headwater_files::{model_of_bytes, model_to_bytes, read_model, write_model};
 use headwater_report::explanation::Thought;
-use headwater_report::page::{Ingredients, Page};
-use headwater_report::ranking::{Trust, judged};
+use headwater_report::page::{Page, ReportInput};
+use headwater_report::ranking::{Uncertainty, judged};
 use headwater_report::{Explanation, Ranking as Ranked, figures};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -71,16 +71,16 @@ impl Model {
 
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        Ok(model_of_bytes(data).map_err(Trouble::from)?.into())
+        Ok(model_of_bytes(data).map_err(PyError::from)?.into())
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| model_to_bytes(&self.model)).map_err(Trouble::from)?;
+        let bytes = py.detach(|| model_to_bytes(&self.model)).map_err(PyError::from)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        Ok(py.detach(|| write_model(&path, &self.model)).map_err(Trouble::from)?)
+        Ok(py.detach(|| write_model(&path, &self.model)).map_err(PyError::from)?)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -247,7 +247,7 @@ impl Model {
             let mut ranking = Ranked::new(model)?;
             if let Some((panel, about)) = &given {
                 ranking.add_activity(panel).map_err(about)?;
-                ranking.add_trust(&Trust { bootstrap, null, top, seed }, model, panel).map_err(about)?;
+                ranking.add_trust(&Uncertainty { bootstrap, null, top, seed }, model, panel).map_err(about)?;
             }
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
@@ -264,14 +264,14 @@ impl Model {
             Some("neutral") => Some(Thought::Neutral),
             Some(other) => return Err(no_choice("what_if", other, "remove or neutral")),
         };
-        let agent = self.model.roster.agent(agent).map_err(Trouble::from)?;
+        let agent = self.model.roster.agent(agent).map_err(PyError::from)?;
         text(&done(py, &Manner::default(), || Ok(Explanation::new(&self.model, agent, top, thought)?))?)
     }
 
     #[pyo3(signature = (truth, top = 3))]
     fn compare(&self, truth: &Model, top: usize) -> PyResult<String> {
-        let found = Known::of(&truth.model).and_then(|known| compare(&self.model, &known, top));
-        let mut found = json!(found.map_err(Trouble::from)?);
+        let found = GroundTruth::of(&truth.model).and_then(|known| compare(&self.model, &known, top));
+        let mut found = json!(found.map_err(PyError::from)?);
         found["reference"] = self.model.roster.reference().into();
         text(&found)
     }
@@ -310,7 +310,7 @@ impl Model {
             Some(graph) => graph.among(&model.roster)?,
             None => None,
         };
-        let truth = truth.map(|truth| Known::of(&truth.model)).transpose().map_err(Trouble::from)?;
+        let truth = truth.map(|truth| GroundTruth::of(&truth.model)).transpose().map_err(PyError::from)?;
         done(py, &Manner::default(), || {
             let plain;
             let ranking = match given {
@@ -327,12 +327,12 @@ impl Model {
                     &plain
                 }
             };
-            let ingredients = Ingredients {
+            let ingredients = ReportInput {
                 beliefs: panel.map(AsRef::as_ref),
                 graph: graph.as_ref(),
                 truth: truth.as_ref(),
                 title,
-                ..Ingredients::new(model, ranking)
+                ..ReportInput::new(model, ranking)
             };
             Ok(Page::new(&ingredients)?.html()?)
         })
@@ -344,7 +344,7 @@ impl Model {
         }
         done(py, &Manner::default(), || {
             let ranking = Ranked::new(&self.model)?;
-            let ingredients = Ingredients::new(&self.model, &ranking);
+            let ingredients = ReportInput::new(&self.model, &ranking);
             Ok(match name {
                 "ranking" => figures::ranking(&ingredients),
                 "network" => figures::network(&ingredients)?,

@@ -1,8 +1,8 @@
 //! Posts and commands: texts scored, and any command of the command line inside this process.
 
-use crate::trouble::{Trouble, no_choice};
+use crate::error::{PyError, no_choice};
 use crate::work::{Manner, done};
-use headwater::watch;
+use headwater::progress;
 use headwater_posts::score::builtin::Builtin;
 use headwater_posts::score::roberta::{Roberta, hub};
 use headwater_posts::{Scorer, Sentiment};
@@ -46,14 +46,14 @@ pub(crate) fn score<'py>(
             None => Box::new(Builtin::new()),
             Some(model) => {
                 let folder = folder(model)?;
-                let _stage = watch::stage("reading the model", 0);
+                let _stage = progress::stage("reading the model", 0);
                 Box::new(Roberta::open(&folder)?)
             }
         };
-        let stage = watch::stage("scoring", count as u64);
+        let stage = progress::stage("scoring", count as u64);
         let mut scores: Vec<f64> = Vec::with_capacity(3 * count);
         for some in texts.chunks(AT_ONCE) {
-            watch::check()?;
+            progress::check()?;
             let some: Vec<&str> = some.iter().map(|text| &**text).collect();
             let found = scorer.score(&some)?;
             scores.extend(
@@ -67,7 +67,7 @@ pub(crate) fn score<'py>(
 }
 
 /// A model's folder, fetched where it is the name of one on the hub.
-fn folder(model: &str) -> Result<PathBuf, Trouble> {
+fn folder(model: &str) -> Result<PathBuf, PyError> {
     let folder = Path::new(model);
     if folder.exists() || !hub::is_name(model) {
         return Ok(folder.to_owned());
@@ -80,7 +80,7 @@ fn folder(model: &str) -> Result<PathBuf, Trouble> {
             // The old one is over before the new one begins.
             stage = None;
         }
-        stage.get_or_insert_with(|| watch::stage("fetching", total)).at(done);
+        stage.get_or_insert_with(|| progress::stage("fetching", total)).at(done);
     };
     Ok(hub::fetch(hub::PUBLIC, model, &cache, &mut told)?)
 }

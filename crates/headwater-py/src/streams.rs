@@ -1,17 +1,17 @@
 //! Streams: a learner that takes frame after frame, and can be put to rest in a pickle.
 
 use crate::beliefs::{BELIEFS, Frames, Graph, Numbers, marks};
+use crate::error::PyError;
 use crate::learners::{constraint, memory, paper, support};
 use crate::model::{Model, change_json};
-use crate::trouble::Trouble;
 use crate::work::{Manner, done};
 use faer::MatRef;
 use headwater::learn::gsl::Gsl;
 use headwater::learn::tested;
-use headwater::learn::track::{Tracker as Watching, Tracking};
-use headwater::learn::whitened::Whitened;
+use headwater::learn::track::{TrackParams, Tracker as Watching};
+use headwater::learn::whitened::WhitenedParams;
 use headwater::model::Change;
-use headwater::{Roster, watch};
+use headwater::{Roster, progress};
 use headwater_files::frame_of;
 use numpy::PyReadonlyArray2;
 use numpy::ndarray::ArrayView2;
@@ -83,12 +83,12 @@ impl<L: Learner> Stream<L> {
         frames: &Frames<'_>,
         silent: Option<&ArrayView2<'_, bool>>,
         log_ratios: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), PyError> {
         let (steps, agents, values) = frames.sides();
         let mut frame = vec![0.0; agents * values];
-        let stage = watch::stage("following", steps as u64);
+        let stage = progress::stage("following", steps as u64);
         for step in 0..steps {
-            watch::check()?;
+            progress::check()?;
             frames.frame(step, silent, &mut frame);
             let mut said = self.last.clone();
             let silent = frame_of(Path::new(BELIEFS), step, &frame, self.learner.roster(), log_ratios, &mut said)?;
@@ -101,7 +101,7 @@ impl<L: Learner> Stream<L> {
         Ok(())
     }
 
-    fn model(&self) -> Result<Model, Trouble> {
+    fn model(&self) -> Result<Model, PyError> {
         let mut model = self.learner.learned()?;
         if self.repeated > 0 {
             let cells = self.seen * self.learner.roster().agents().len();
@@ -141,7 +141,7 @@ impl<L: Learner> Held<L> {
         let marks = marks(silent, sides)?;
         let wanted = (self.roster.agents().len(), self.roster.hypotheses().len() - usize::from(log_ratios));
         if (sides.1, sides.2) != wanted {
-            return Err(Trouble::Core(headwater::Error::Shape {
+            return Err(PyError::Core(headwater::Error::Shape {
                 what: "frame",
                 met: format!("{}×{}", sides.1, sides.2),
                 wanted: format!("{}×{}", wanted.0, wanted.1),
@@ -184,7 +184,7 @@ impl<L: Learner> Held<L> {
 }
 
 fn roster(agents: Vec<String>, hypotheses: Vec<String>) -> PyResult<Roster> {
-    Ok(Roster::new(agents, hypotheses).map_err(Trouble::from)?)
+    Ok(Roster::new(agents, hypotheses).map_err(PyError::from)?)
 }
 
 /// The whitened learner on a stream.
@@ -211,16 +211,16 @@ impl Tracker {
         graph: Option<PyRef<'_, Graph>>,
     ) -> PyResult<Self> {
         let roster = roster(agents, hypotheses)?;
-        let whitened = Whitened {
+        let whitened = WhitenedParams {
             adaptation,
             constraint: self::constraint(constraint)?,
             ridge,
             symbols,
             support: support(graph.as_deref(), &roster)?,
-            ..Whitened::default()
+            ..WhitenedParams::default()
         };
-        let params = Tracking { whitened, memory: memory(forget, recent)?, window: None };
-        Ok(Tracker(Held::new(Stream::new(Watching::new(roster, params).map_err(Trouble::from)?))))
+        let params = TrackParams { whitened, memory: memory(forget, recent)?, window: None };
+        Ok(Tracker(Held::new(Stream::new(Watching::new(roster, params).map_err(PyError::from)?))))
     }
 
     #[pyo3(signature = (frames, log_ratios = false, silent = None, progress = None))]
@@ -294,9 +294,9 @@ impl GslStream {
         let roster = roster(agents, hypotheses)?;
         let params = paper(adaptation, window, learning_rate, batch, sparsity, None, constraint)?;
         let support = support(graph.as_deref(), &roster)?;
-        let mut learner = Gsl::new(roster, params).map_err(Trouble::from)?;
+        let mut learner = Gsl::new(roster, params).map_err(PyError::from)?;
         if let Some(support) = support {
-            learner = learner.within(support).map_err(Trouble::from)?;
+            learner = learner.within(support).map_err(PyError::from)?;
         }
         Ok(GslStream(Held::new(Stream::new(learner))))
     }

@@ -1,7 +1,7 @@
 //! Long work: on threads of its own, without the interpreter lock, while the calling thread looks after progress and Ctrl-C.
 
-use crate::trouble::Trouble;
-use headwater::watch::{Progress, Watch};
+use crate::error::PyError;
+use headwater::progress::{Progress, ProgressState};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::any::Any;
@@ -23,9 +23,9 @@ pub(crate) struct Manner<'a, 'py> {
 pub(crate) fn done<T: Send>(
     py: Python<'_>,
     manner: &Manner<'_, '_>,
-    work: impl FnOnce() -> Result<T, Trouble> + Send,
+    work: impl FnOnce() -> Result<T, PyError> + Send,
 ) -> PyResult<T> {
-    let watch = Watch::default();
+    let watch = Progress::default();
     let threads = manner.threads;
     std::thread::scope(|scope| {
         let (working, finished) = channel::<()>();
@@ -79,7 +79,7 @@ fn fault(panic: &(dyn Any + Send)) -> PyErr {
 }
 
 /// Tells what is new.
-fn tell(manner: &Manner<'_, '_>, now: Progress, told: &mut Option<Progress>) -> PyResult<()> {
+fn tell(manner: &Manner<'_, '_>, now: ProgressState, told: &mut Option<ProgressState>) -> PyResult<()> {
     let Some(progress) = manner.progress else { return Ok(()) };
     if now.what.is_empty() || told.as_ref() == Some(&now) {
         return Ok(());

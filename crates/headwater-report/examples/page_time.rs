@@ -6,7 +6,7 @@ use headwater::confidence::{Intervals, Significance};
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Combination, Error as Core, influence};
 use headwater_report::network::places;
-use headwater_report::page::{Ingredients, Page};
+use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Error, Ranking};
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Error> {
             model.combination = model.combination.to_sparse();
         }
         let ranking = ranked(&panel, &model)?;
-        let ingredients = Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) };
+        let ingredients = ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) };
         let layout = time(|| places(agents, &heard(&model.combination)));
         let mut size = 0;
         let mut whole = f64::MAX;

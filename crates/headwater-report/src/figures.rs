@@ -7,11 +7,11 @@ use crate::error::Error;
 use crate::figure::{Figure, Panel};
 use crate::heat::Heat;
 use crate::network::{Link, Network, Node, places};
-use crate::page::Ingredients;
+use crate::page::ReportInput;
 use crate::page::opinions::{Sums, changes, times};
 use crate::words::short;
 use headwater::Combination;
-use headwater::compare::Known;
+use headwater::compare::GroundTruth;
 
 /// Agents in the figure of a ranking.
 const RANKED: usize = 25;
@@ -33,7 +33,7 @@ fn alone(title: &str, panels: Vec<Panel>) -> Figure {
 }
 
 /// The first agents by their share of influence, with intervals where they are known.
-pub fn ranking(from: &Ingredients<'_>) -> Figure {
+pub fn ranking(from: &ReportInput<'_>) -> Figure {
     let rows = || from.ranking.agents.iter().take(RANKED);
     let shares = from.ranking.agents.iter().all(|row| row.share.is_some());
     let points = rows().enumerate().map(|(place, row)| Point {
@@ -51,7 +51,7 @@ pub fn ranking(from: &Ingredients<'_>) -> Figure {
 }
 
 /// Who listens to whom: areas by influence, colours by opinion where beliefs are at hand.
-pub fn network(from: &Ingredients<'_>) -> Result<Figure, Error> {
+pub fn network(from: &ReportInput<'_>) -> Result<Figure, Error> {
     let model = from.model;
     let (names, hypotheses) = (model.roster.agents(), model.roster.hypotheses());
     let edges = crate::page::strongest_edges(model);
@@ -86,7 +86,7 @@ pub fn network(from: &Ingredients<'_>) -> Result<Figure, Error> {
 }
 
 /// The weights, agents by rank; the true ones beside them where they are known.
-pub fn heat(from: &Ingredients<'_>) -> Result<Figure, Error> {
+pub fn heat(from: &ReportInput<'_>) -> Result<Figure, Error> {
     let model = from.model;
     let order: Vec<&String> = from.ranking.agents.iter().take(SHADED).map(|row| &row.agent).collect();
     let cells = |weights: &Combination, roster: &headwater::Roster| -> Vec<Vec<f64>> {
@@ -97,7 +97,7 @@ pub fn heat(from: &Ingredients<'_>) -> Result<Figure, Error> {
         place.iter().map(|&speaker| place.iter().map(|&listener| weight(speaker, listener)).collect()).collect()
     };
     let learned = ("learned", cells(&model.combination, &model.roster));
-    let known = |truth: &Known| truth.combination.as_ref().map(|weights| ("true", cells(weights, &truth.roster)));
+    let known = |truth: &GroundTruth| truth.combination.as_ref().map(|weights| ("true", cells(weights, &truth.roster)));
     let all: Vec<(&str, Vec<Vec<f64>>)> = from.truth.and_then(known).into_iter().chain([learned]).collect();
     let darkest = all.iter().flat_map(|(_, cells)| cells.iter().flatten()).fold(0.0f64, |most, v| most.max(v.abs()));
     let panel = |(title, cells): (&str, Vec<Vec<f64>>)| {
@@ -114,7 +114,7 @@ pub fn heat(from: &Ingredients<'_>) -> Result<Figure, Error> {
 
 /// Belief in what the network settles on, over time: the mean with the middle half of the agents, the first agents, and where
 /// something changed. `None` without beliefs.
-pub fn opinions(from: &Ingredients<'_>) -> Result<Option<Figure>, Error> {
+pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
     let (Some(panel), model) = (from.beliefs, from.model) else { return Ok(None) };
     let truth = model.roster.hypothesis(&from.ranking.truth)?;
     let sums = Sums::new(model, panel, POINTS)?;

@@ -189,7 +189,7 @@ pub struct Row {
 
 /// How sure to be: resamples for intervals, rotations for p-values.
 #[derive(Debug, Clone)]
-pub struct Trust {
+pub struct Uncertainty {
     /// How many resamples; none for no intervals.
     pub bootstrap: Option<u64>,
     /// How many rotations; none for no p-values.
@@ -200,9 +200,9 @@ pub struct Trust {
     pub seed: u64,
 }
 
-impl Default for Trust {
+impl Default for Uncertainty {
     fn default() -> Self {
-        Trust { bootstrap: None, null: None, top: 3, seed: 21 }
+        Uncertainty { bootstrap: None, null: None, top: 3, seed: 21 }
     }
 }
 
@@ -282,7 +282,7 @@ impl Ranking {
     }
 
     /// Adds intervals and p-values, where asked for, by fitting again the way the model was learned. May take long.
-    pub fn add_trust(&mut self, trust: &Trust, model: &Model, panel: &Panel) -> Result<(), Error> {
+    pub fn add_trust(&mut self, trust: &Uncertainty, model: &Model, panel: &Panel) -> Result<(), Error> {
         if trust.bootstrap.is_none() && trust.null.is_none() {
             return Ok(());
         }

@@ -5,14 +5,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use headwater::compare::Known;
+use headwater::compare::GroundTruth;
 use headwater::confidence::{Intervals, Significance};
 use headwater::influence::{Attribution, Intervention, influence, what_if};
 use headwater::model::{Change, ChangeKind, Method, Skill, Snapshot, Track};
 use headwater::panel::Times;
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
-use headwater_report::page::{Ingredients, Page};
+use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Error, Explanation, Ranking, explanation::Thought, figures};
 use sha2::{Digest, Sha256};
 
@@ -64,11 +64,11 @@ fn data(html: &str) -> Page {
 #[test]
 fn every_number_is_there_and_exact() {
     let (panel, model, ranking) = world(20, 120, 0.2);
-    let page = Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) }).unwrap();
+    let page = Page::new(&ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) }).unwrap();
     let html = page.html().unwrap();
     assert_eq!(
         html,
-        Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) })
+        Page::new(&ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) })
             .unwrap()
             .html()
             .unwrap()
@@ -165,7 +165,7 @@ fn names_are_data_whatever_they_are() {
     ];
     let model = renamed(&model, &names);
     let ranking = Ranking::new(&model).unwrap();
-    let ingredients = Ingredients { title: "</title><script>", ..Ingredients::new(&model, &ranking) };
+    let ingredients = ReportInput { title: "</title><script>", ..ReportInput::new(&model, &ranking) };
     let html = Page::new(&ingredients).unwrap().html().unwrap();
     assert_eq!(data(&html).agents, names);
     let html = shell(&html);
@@ -184,7 +184,7 @@ fn names_are_data_whatever_they_are() {
 #[test]
 fn the_policy_allows_our_script_and_style_and_nothing_else() {
     let (_, model, ranking) = world(3, 40, 0.9);
-    let html = Page::new(&Ingredients::new(&model, &ranking)).unwrap().html().unwrap();
+    let html = Page::new(&ReportInput::new(&model, &ranking)).unwrap().html().unwrap();
     let policy = between(&html, "Content-Security-Policy\" content=\"", "\"");
     let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
     let (script, style) = (between(&html, "<script>", "</script>"), between(&html, "<style>", "</style>"));
@@ -205,7 +205,7 @@ fn the_policy_allows_our_script_and_style_and_nothing_else() {
 #[test]
 fn the_verdict_is_honest() {
     let (panel, model, ranking) = world(5, 60, 0.8);
-    let verdict = |model: &Model, ranking: &Ranking| Page::new(&Ingredients::new(model, ranking)).unwrap().verdict;
+    let verdict = |model: &Model, ranking: &Ranking| Page::new(&ReportInput::new(model, ranking)).unwrap().verdict;
     let rivals = verdict(&model, &ranking);
     assert_eq!(rivals.supported, Some(true));
     assert!(rivals.headline.contains("may be first as well"), "{}", rivals.headline);
@@ -237,7 +237,7 @@ fn the_verdict_is_honest() {
 fn what_does_not_belong_together_is_refused() {
     let (panel, model, ranking) = world(5, 60, 0.8);
     let refuse = |model: &Model, ranking: &Ranking, panel: Option<&Panel>| {
-        Page::new(&Ingredients { beliefs: panel, ..Ingredients::new(model, ranking) }).unwrap_err()
+        Page::new(&ReportInput { beliefs: panel, ..ReportInput::new(model, ranking) }).unwrap_err()
     };
     let mut other = ranking.clone();
     other.agents[2].agent = "nobody".into();
@@ -280,28 +280,28 @@ fn silence_is_a_gap() {
     let panel =
         Panel::new(roster, Times::Instants(vec![0, day, 2 * day]), vec![1.0, 0.0, 0.0, 2.0, 0.0, -2.0], Some(posts))
             .unwrap();
-    let page = Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) }).unwrap();
+    let page = Page::new(&ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) }).unwrap();
     let opinions = page.opinions.unwrap();
     assert_eq!(opinions.times, ["1970-01-01", "1970-01-02", "1970-01-03"]);
     let spoken: Vec<bool> = opinions.beliefs.values().iter().map(Option::is_some).collect();
     assert_eq!(spoken, [true, true, true, true, false, false, false, false, false]);
     assert_eq!(opinions.leaning, [Some(0.5), Some(0.7311), None]);
     assert!(page.quality.iter().any(|(label, value)| label == "silent (agent and step)" && value == "33.3%"));
-    let drawn = Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) };
+    let drawn = ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) };
     assert!(figures::opinions(&drawn).unwrap().unwrap().svg().contains("1970-01-03"));
 }
 
 #[test]
 fn tracked_models_have_a_history_and_known_truths_a_second_heat_map() {
     let (panel, mut model, _) = world(6, 60, 0.7);
-    let known = Known::of(&model).unwrap();
+    let known = GroundTruth::of(&model).unwrap();
     let snapshot =
         |step: usize, weights: Combination| Snapshot { step, combination: weights, evidence: model.evidence.clone() };
     let history = vec![snapshot(10, Combination::uniform(6)), snapshot(30, model.combination.clone())];
     let changes = vec![Change { step: 31, since: 30, kind: ChangeKind::Topology, listeners: vec![2], truth: None }];
     model.track = Track { changes, history, times: vec![(10, "ten".into())] };
     let ranking = Ranking::new(&model).unwrap();
-    let from = Ingredients { beliefs: Some(&panel), truth: Some(&known), ..Ingredients::new(&model, &ranking) };
+    let from = ReportInput { beliefs: Some(&panel), truth: Some(&known), ..ReportInput::new(&model, &ranking) };
     let page = Page::new(&from).unwrap();
     assert_eq!(page.opinions.as_ref().unwrap().changes, [(30, "topology".to_owned(), vec![2])]);
     let times: Vec<&str> = page.history.iter().map(|snapshot| snapshot.time.as_str()).collect();
@@ -325,7 +325,7 @@ fn tracked_models_have_a_history_and_known_truths_a_second_heat_map() {
 fn the_smallest_networks_have_a_page() {
     for agents in [2, 3] {
         let (panel, model, ranking) = world(agents, 30, 1.0);
-        let page = Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&model, &ranking) }).unwrap();
+        let page = Page::new(&ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) }).unwrap();
         assert_eq!(page.cards.len(), agents);
         assert!(page.cards.iter().all(|card| card.without.is_some()));
         assert!(page.html().unwrap().contains("</html>"));
@@ -334,7 +334,7 @@ fn the_smallest_networks_have_a_page() {
     let (_, mut model, _) = world(3, 30, 1.0);
     model.combination = Combination::from_triplets((0..3).map(|agent| (agent, agent, 1.0)).collect(), 3).unwrap();
     let ranking = Ranking::new(&model).unwrap();
-    let page = Page::new(&Ingredients::new(&model, &ranking)).unwrap();
+    let page = Page::new(&ReportInput::new(&model, &ranking)).unwrap();
     assert!(page.network.edges == 0 && page.cards[0].paths.is_empty());
     assert!(page.verdict.warnings.iter().any(|warning| warning.contains("not strongly connected")));
 }
@@ -342,8 +342,8 @@ fn the_smallest_networks_have_a_page() {
 #[test]
 fn five_hundred_agents_fit_in_three_megabytes() {
     let (panel, model, ranking) = world(500, 700, 0.08);
-    let known = Known::of(&model).unwrap();
-    let from = Ingredients { beliefs: Some(&panel), truth: Some(&known), ..Ingredients::new(&model, &ranking) };
+    let known = GroundTruth::of(&model).unwrap();
+    let from = ReportInput { beliefs: Some(&panel), truth: Some(&known), ..ReportInput::new(&model, &ranking) };
     let page = Page::new(&from).unwrap();
     let html = page.html().unwrap();
     eprintln!("500 agents, {} edges, 700 bins: {:.2} MB", page.network.edges, html.len() as f64 / 1e6);
@@ -376,7 +376,7 @@ fn five_thousand_agents_degrade_with_a_note() {
         ..small
     };
     let ranking = Ranking::new(&model).unwrap();
-    let page = Page::new(&Ingredients::new(&model, &ranking)).unwrap();
+    let page = Page::new(&ReportInput::new(&model, &ranking)).unwrap();
     assert_eq!((page.cards.len(), page.network.speakers.values().len()), (500, 20_000));
     assert!(page.heat.is_none() && page.network.edges > 20_000);
     let notes = page.left_off.join("\n");

@@ -10,7 +10,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use headwater::learn::gsl::Constraint;
 use headwater::learn::moments::Moments;
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
 use headwater::{Model, Panel};
 
@@ -54,7 +54,7 @@ fn matmul_of_the_same_size(bencher: Bencher<'_, '_>) {
 
 fn fit(bencher: Bencher<'_, '_>, constraint: Constraint) {
     let (panel, _) = world();
-    let params = Whitened { constraint, symbols: false, ..Whitened::default() };
+    let params = WhitenedParams { constraint, symbols: false, ..WhitenedParams::default() };
     bencher.bench(|| whitened(&panel, &params).unwrap());
 }
 

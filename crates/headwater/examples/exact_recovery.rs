@@ -4,9 +4,9 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
-use headwater::compare::{Comparison, Known, compare};
+use headwater::compare::{Comparison, GroundTruth, compare};
 use headwater::learn::gsl::{GslParams, gsl};
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::Status;
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
 use headwater::{Error, Model};
@@ -59,8 +59,8 @@ struct Outcome {
 
 fn study(world: &WorldParams) -> Result<Outcome, Error> {
     let (panel, truth) = simulate(world)?;
-    let model = whitened(&panel, &Whitened::default())?;
-    let known = Known::of(&truth)?;
+    let model = whitened(&panel, &WhitenedParams::default())?;
+    let known = GroundTruth::of(&truth)?;
     // The paper's window of 50 needs 52 steps.
     let paper = match gsl(&panel, &GslParams::default()) {
         Ok(model) => compare(&model, &known, 3)?.combination_error,

@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::{Likelihood, Status};
 use headwater::simulate::{Likelihoods, World, WorldParams, simulate};
 use headwater::{Error, Model, Panel};
@@ -105,7 +105,7 @@ fn study(kind: &Kind, seed: u64) -> Result<Counts, Error> {
         }
         Flaw::Constant | Flaw::Copy => odd(params, kind.flaw, &mut rng)?,
     };
-    let model = whitened(&panel, &Whitened::default())?;
+    let model = whitened(&panel, &WhitenedParams::default())?;
     let mut counts = Counts { columns: agents, ..Counts::default() };
     for (listener, column) in model.diagnostics.columns.iter().enumerate() {
         let certified = usize::from(column.status == Status::Certified);

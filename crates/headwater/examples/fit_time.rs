@@ -10,7 +10,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use headwater::Panel;
 use headwater::learn::gsl::Constraint;
 use headwater::learn::moments::Moments;
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
 use std::error::Error;
 use std::hint::black_box;
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(path, panel.cells().iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())?;
     }
     let fit = |constraint| {
-        let params = Whitened { constraint, symbols: false, ..Whitened::default() };
+        let params = WhitenedParams { constraint, symbols: false, ..WhitenedParams::default() };
         best(runs, || whitened(&panel, &params))
     };
     let mut out = Mat::<f64>::zeros(agents * ratios, agents * ratios);

@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
 
 use headwater::Error;
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::Status;
 use headwater::simulate::{World, WorldParams, run};
 use rand::{RngExt, SeedableRng};
@@ -40,7 +40,7 @@ fn main() -> Result<(), Error> {
     drop(edges);
     let before = peak();
     let start = Instant::now();
-    let model = whitened(&panel, &Whitened { support: Some(support), ..Whitened::default() })?;
+    let model = whitened(&panel, &WhitenedParams { support: Some(support), ..WhitenedParams::default() })?;
     let seconds = start.elapsed().as_secs_f64();
     let mut error = 0.0;
     for listener in 0..agents {

@@ -6,10 +6,10 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its tables")]
 
-use headwater::confidence::{Rotation, intervals, judge};
+use headwater::confidence::{CircularShifts, intervals, judge};
 use headwater::graph::{Graph, Rule};
-use headwater::learn::state_space::{self, Learner, StateSpace, state_space};
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::state_space::{self, StateSpaceLearner, StateSpaceParams, state_space};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::Weights;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Error, Model, Panel, influence};
@@ -30,7 +30,7 @@ fn hub_first(model: &Model) -> Result<f64, Error> {
 }
 
 fn repeated(panel: &Panel, support: Option<Vec<Vec<usize>>>) -> Result<Model, Error> {
-    whitened(&panel.clone().carry_forward().0, &Whitened { symbols: false, support, ..Whitened::default() })
+    whitened(&panel.clone().carry_forward().0, &WhitenedParams { symbols: false, support, ..WhitenedParams::default() })
 }
 
 fn graph_of(truth: &Model) -> Result<Graph, Error> {
@@ -71,10 +71,10 @@ fn hub(count: u64, from: u64) -> Result<(), Error> {
     for noise in [1.5, 0.5] {
         let [first, strong, edges, paper, adaptation, variance, rounds] = worlds(count, |seed| {
             let (panel, truth) = noisy(&NoisyWorld { noise, seed: from + seed, ..NoisyWorld::default() })?;
-            let model = state_space(&panel, &StateSpace::default())?;
+            let model = state_space(&panel, &StateSpaceParams::default())?;
             let support = Some(graph_of(&truth)?.speakers().to_vec());
-            let known = StateSpace { support: support.clone(), ..StateSpace::default() };
-            let strengths = state_space(&panel, &StateSpace { weights: Weights::Strengths, ..known.clone() })?;
+            let known = StateSpaceParams { support: support.clone(), ..StateSpaceParams::default() };
+            let strengths = state_space(&panel, &StateSpaceParams { weights: Weights::Strengths, ..known.clone() })?;
             let smoothing = model.diagnostics.smoothing.as_ref();
             let variance = smoothing.map_or(f64::NAN, |smoothing| smoothing.noise[0][0]);
             let rounds = smoothing.map_or(f64::NAN, |smoothing| smoothing.rounds as f64);
@@ -113,8 +113,8 @@ fn strengths(count: u64, from: u64) -> Result<(), Error> {
         let rows = worlds(count, |seed| {
             let (panel, truth) = noisy(&NoisyWorld { noise, seed: from + seed, ..NoisyWorld::strengths() })?;
             let graph = graph_of(&truth)?;
-            let known = StateSpace { support: Some(graph.speakers().to_vec()), ..StateSpace::default() };
-            let strong = state_space(&panel, &StateSpace { weights: Weights::Strengths, ..known.clone() })?;
+            let known = StateSpaceParams { support: Some(graph.speakers().to_vec()), ..StateSpaceParams::default() };
+            let strong = state_space(&panel, &StateSpaceParams { weights: Weights::Strengths, ..known.clone() })?;
             let free = state_space(&panel, &known)?;
             let even = graph.weigh(Rule::Uniform, &mut ChaCha8Rng::seed_from_u64(0))?;
             let wanted = centrality(&truth)?;
@@ -151,12 +151,12 @@ fn trust(count: u64, from: u64) -> Result<(), Error> {
     for noise in [0.5, 1.5] {
         let [supported, skill, covered, ranks] = worlds(count, |seed| {
             let (panel, truth) = noisy(&NoisyWorld { noise, steps: 700, seed: from + seed, ..NoisyWorld::default() })?;
-            let params = StateSpace::default();
+            let params = StateSpaceParams::default();
             let model = state_space(&panel, &params)?;
             let skill = state_space::skill(&panel, &params)?;
-            let rotation = Rotation::new(&panel, &params, seed);
+            let rotation = CircularShifts::new(&panel, &params, seed);
             let draws: Vec<_> = (0..ROTATIONS).map(|number| rotation.draw(number)).collect::<Result<_, _>>()?;
-            let found = Rotation::compare(&rotation.observed()?, &draws);
+            let found = CircularShifts::compare(&rotation.observed()?, &draws);
             let (within, ranked) = covered(&panel, &truth, &model, &params, seed)?;
             let supported = f64::from(judge(skill.as_ref(), &found).supported);
             Ok([supported, skill.map_or(f64::NAN, |skill| skill.against_own_past), within, ranked])
@@ -173,7 +173,13 @@ fn trust(count: u64, from: u64) -> Result<(), Error> {
 }
 
 /// Which part of the true shares and ranks the 90 % intervals of 200 resamples hold.
-fn covered(panel: &Panel, truth: &Model, model: &Model, params: &StateSpace, seed: u64) -> Result<(f64, f64), Error> {
+fn covered(
+    panel: &Panel,
+    truth: &Model,
+    model: &Model,
+    params: &StateSpaceParams,
+    seed: u64,
+) -> Result<(f64, f64), Error> {
     let intervals = intervals(panel, model, params, 200, 3, seed)?;
     let known = influence(truth)?;
     let shares = known.share.clone().unwrap_or_default();
@@ -196,7 +202,7 @@ fn coverage(count: u64, from: u64) -> Result<(), Error> {
         let [shares, ranks, error] = worlds(count, |seed| {
             let (panel, truth) = noisy(&NoisyWorld { noise: 0.5, steps: 700, seed: from + seed, ..base.clone() })?;
             let support = Some(graph_of(&truth)?.speakers().to_vec());
-            let params = StateSpace { weights: Weights::Strengths, support, ..StateSpace::default() };
+            let params = StateSpaceParams { weights: Weights::Strengths, support, ..StateSpaceParams::default() };
             let model = state_space(&panel, &params)?;
             let (shares, ranks) = covered(&panel, &truth, &model, &params, seed)?;
             let pairs = model.combination.to_columns().into_iter().zip(truth.combination.to_columns());
@@ -212,7 +218,7 @@ fn large(seed: u64) -> Result<(), Error> {
     let world = NoisyWorld { agents: 300, edge_probability: 0.02, steps: 700, seed, ..NoisyWorld::default() };
     let (panel, _) = noisy(&world)?;
     let begun = std::time::Instant::now();
-    let mut learner = Learner::new(&panel, &StateSpace::default())?;
+    let mut learner = StateSpaceLearner::new(&panel, &StateSpaceParams::default())?;
     while !learner.done() {
         let round = learner.round()?;
         println!(
@@ -224,7 +230,7 @@ fn large(seed: u64) -> Result<(), Error> {
     }
     let first = hub_first(&learner.model()?)?;
     println!("300 agents, 700 bins: {:.1} s, hub first: {}", begun.elapsed().as_secs_f64(), first == 1.0);
-    let skill = state_space::skill(&panel, &StateSpace::default())?;
+    let skill = state_space::skill(&panel, &StateSpaceParams::default())?;
     println!("with the two fits that measure skill, as in learn: {:.1} s; {skill:?}", begun.elapsed().as_secs_f64());
     Ok(())
 }

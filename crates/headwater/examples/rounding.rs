@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::Status;
 use headwater::panel::{log_ratios, probabilities};
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
@@ -99,7 +99,7 @@ fn study(world: &WorldParams, written: Written) -> Result<Outcome, Error> {
             one.iter().enumerate().for_each(|(ratio, value)| frame[ratio * agents + agent] = *value);
         }
     }
-    let model = whitened(&Panel::complete(panel.roster().clone(), cells)?, &Whitened::default())?;
+    let model = whitened(&Panel::complete(panel.roster().clone(), cells)?, &WhitenedParams::default())?;
     let off = |listener: usize| -> f64 {
         let weights =
             |speaker| (model.combination.weight(speaker, listener), truth.combination.weight(speaker, listener));

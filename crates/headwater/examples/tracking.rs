@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
-use headwater::learn::track::{Tracker, Tracking};
+use headwater::learn::track::{TrackParams, Tracker};
 use headwater::model::Change as Noticed;
 use headwater::model::ChangeKind;
 use headwater::simulate::{Change, Event, Likelihoods, World, WorldParams};
@@ -38,7 +38,7 @@ fn error(a: &Combination, b: &Combination) -> f64 {
 /// Tracks one world; a report belongs to the change of its kind that it follows within `patience` steps.
 fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<Outcome, Error> {
     let mut world = World::new(params.clone())?;
-    let mut tracker = Tracker::new(world.truth().roster, Tracking::default())?;
+    let mut tracker = Tracker::new(world.truth().roster, TrackParams::default())?;
     let mut outcome = Outcome::default();
     let mut reports = Vec::new();
     let mut before = world.truth();

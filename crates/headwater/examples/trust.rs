@@ -4,8 +4,8 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
-use headwater::confidence::{Bootstrap, Rotation};
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::confidence::{Bootstrap, CircularShifts};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
 use headwater::{Error, Panel, influence};
 use rayon::prelude::*;
@@ -27,7 +27,7 @@ fn world(steps: usize, seed: u64) -> WorldParams {
 /// Shares covered, ranks covered, mean width of the share and rank intervals.
 fn coverage(steps: usize, seed: u64) -> Result<[f64; 4], Error> {
     let (panel, truth) = simulate(&world(steps, seed))?;
-    let params = Whitened::default();
+    let params = WhitenedParams::default();
     let model = whitened(&panel, &params)?;
     let bootstrap = Bootstrap::new(&panel, &model, &params, seed)?;
     let draws: Vec<_> = (0..RESAMPLES).map(|number| bootstrap.draw(number)).collect::<Result<_, _>>()?;
@@ -56,9 +56,9 @@ fn false_alarms(seed: u64) -> Result<f64, Error> {
         panel.cells()[(step + (agent + 1) * 17 + seed as usize * agent) % steps * agents + agent]
     });
     let turned = Panel::complete(panel.roster().clone(), turned.collect())?;
-    let rotation = Rotation::new(&turned, &Whitened::default(), seed);
+    let rotation = CircularShifts::new(&turned, &WhitenedParams::default(), seed);
     let draws: Vec<_> = (0..RESAMPLES / 2).map(|number| rotation.draw(number)).collect::<Result<_, _>>()?;
-    let found = Rotation::compare(&rotation.observed()?, &draws);
+    let found = CircularShifts::compare(&rotation.observed()?, &draws);
     Ok(found.agents.iter().filter(|p| **p <= 0.05).count() as f64 / agents as f64)
 }
 

@@ -1,13 +1,13 @@
 //! How far a model is from a truth, agent by name.
 //!
-//! In: a [`Model`] and what is [`Known`]. Out: a [`Comparison`]; what the truth does not hold is left out.
+//! In: a [`Model`] and what is [`GroundTruth`]. Out: a [`Comparison`]; what the truth does not hold is left out.
 
 use crate::{Combination, Error, Evidence, Model, Roster, influence};
 use serde::Serialize;
 
 /// What is known of a network; any part may be missing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
+pub struct GroundTruth {
     /// Names.
     pub roster: Roster,
     /// A.
@@ -20,10 +20,10 @@ pub struct Known {
     pub share: Option<Vec<f64>>,
 }
 
-impl Known {
+impl GroundTruth {
     /// Everything a model says.
     pub fn of(model: &Model) -> Result<Self, Error> {
-        Ok(Known {
+        Ok(GroundTruth {
             roster: model.roster.clone(),
             combination: Some(model.combination.clone()),
             evidence: Some(model.evidence.clone()),
@@ -49,7 +49,7 @@ impl Known {
             let rows = rows.map(|(agent, hypothesis)| truth.of(agent, hypothesis) - truth.of(agent, order[0]));
             Evidence::from_rows(rows.collect(), size, order.len() - 1)
         });
-        Ok(Known {
+        Ok(GroundTruth {
             roster: roster.clone(),
             combination: combination.transpose()?,
             evidence: evidence.transpose()?,
@@ -80,7 +80,7 @@ pub struct Comparison {
 
 /// Compares over the agents that both name; hypotheses are matched by name too, and evidence is brought to the
 /// reference of the truth.
-pub fn compare(model: &Model, known: &Known, top: usize) -> Result<Comparison, Error> {
+pub fn compare(model: &Model, known: &GroundTruth, top: usize) -> Result<Comparison, Error> {
     let pairs: Vec<(usize, usize)> = (known.roster.agents().iter().enumerate())
         .filter_map(|(theirs, name)| Some((model.roster.agent(name).ok()?, theirs)))
         .collect();
@@ -138,7 +138,7 @@ pub fn compare(model: &Model, known: &Known, top: usize) -> Result<Comparison, E
     })
 }
 
-fn evidence_error(model: &Model, known: &Known, truth: &Evidence, pairs: &[(usize, usize)]) -> Option<f64> {
+fn evidence_error(model: &Model, known: &GroundTruth, truth: &Evidence, pairs: &[(usize, usize)]) -> Option<f64> {
     let names = known.roster.hypotheses();
     if names.len() != model.roster.hypotheses().len() {
         return None;
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_truth_equals_itself_under_other_names_and_orders() {
         let truth = world();
-        let known = Known::of(&truth).unwrap();
+        let known = GroundTruth::of(&truth).unwrap();
         let same = compare(&truth, &known, 3).unwrap();
         assert_eq!(same.combination_error, Some(0.0));
         assert_eq!((same.edge_auc, same.top_k_hit, same.influence_l1), (Some(1.0), Some(1.0), Some(0.0)));
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn a_truth_can_be_put_in_another_order() {
         let truth = world();
-        let known = Known::of(&truth).unwrap();
+        let known = GroundTruth::of(&truth).unwrap();
         let names = truth.roster.agents().iter().rev().cloned();
         let roster = Roster::new(names, ["h3", "h1", "h2", "h0", "h4"]).unwrap();
         let turned = known.aligned(&roster).unwrap();
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn strangers_cannot_be_compared() {
         let truth = world();
-        let mut known = Known::of(&truth).unwrap();
+        let mut known = GroundTruth::of(&truth).unwrap();
         known.roster = Roster::new((0..20).map(|agent| format!("x{agent}")), ["h0", "h1", "h2", "h3", "h4"]).unwrap();
         assert!(compare(&truth, &known, 3).unwrap_err().to_string().contains("share 0 agent"));
     }

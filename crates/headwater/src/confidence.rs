@@ -5,13 +5,13 @@
 //!
 //! A resample is a pure function of its number: any number of threads draws the same ones.
 
-use crate::learn::hearing::Crowd;
 use crate::learn::moments::{Moments, affordable};
+use crate::learn::regressors::DistinctAgents;
 use crate::learn::ring::Ring;
-use crate::learn::state_space::{self, Resampling, StateSpace};
-use crate::learn::whitened::{self, Estimate, Whitened};
+use crate::learn::state_space::{self, Resampling, StateSpaceParams};
+use crate::learn::whitened::{self, Estimate, WhitenedParams};
 use crate::model::{Method, Skill};
-use crate::{Combination, Error, Model, Panel, watch};
+use crate::{Combination, Error, Model, Panel, progress};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -97,7 +97,7 @@ pub fn verdict(skill: Option<&Skill>) -> Verdict {
     );
     // News that reaches all moves beliefs together though nobody listens: the rotations do not tell that apart.
     let gained = skill.beyond_common.filter(|_| skill.against_own_past > 0.0);
-    let mood = gained.map_or(String::new(), |beyond| {
+    let trend = gained.map_or(String::new(), |beyond| {
         let why = if beyond > 0.0 { "" } else { ": the same news for all would explain as much" };
         format!("; with both told what the others said on the whole a step before, {}{why}", compared(beyond))
     });
@@ -105,9 +105,9 @@ pub fn verdict(skill: Option<&Skill>) -> Verdict {
         && skill.against_persistence > 0.0
         && skill.beyond_common.is_none_or(|beyond| beyond > 0.0);
     let text = if supported {
-        format!("The beliefs of these agents predict each other: {numbers}{mood}.")
+        format!("The beliefs of these agents predict each other: {numbers}{trend}.")
     } else {
-        format!("No evidence that these agents listen to each other: {numbers}{mood}.")
+        format!("No evidence that these agents listen to each other: {numbers}{trend}.")
     };
     Verdict { supported, text }
 }
@@ -202,19 +202,19 @@ fn own_past_error(panel: &Panel, steps: Range<usize>) -> Option<f64> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Learning {
     /// By the whitened regression, silence filled.
-    Whitened(Whitened),
+    Whitened(WhitenedParams),
     /// By the state-space model, silence and noise as they are.
-    StateSpace(StateSpace),
+    StateSpace(StateSpaceParams),
 }
 
-impl From<&Whitened> for Learning {
-    fn from(params: &Whitened) -> Self {
+impl From<&WhitenedParams> for Learning {
+    fn from(params: &WhitenedParams) -> Self {
         Learning::Whitened(params.clone())
     }
 }
 
-impl From<&StateSpace> for Learning {
-    fn from(params: &StateSpace) -> Self {
+impl From<&StateSpaceParams> for Learning {
+    fn from(params: &StateSpaceParams) -> Self {
         Learning::StateSpace(params.clone())
     }
 }
@@ -223,8 +223,8 @@ impl Learning {
     /// What a model was probably learned with; models of other learners are judged by the whitened regression.
     pub fn like(model: &Model) -> Self {
         match model.method {
-            Method::StateSpace => Learning::StateSpace(StateSpace::like(model)),
-            _ => Learning::Whitened(Whitened::like(model)),
+            Method::StateSpace => Learning::StateSpace(StateSpaceParams::like(model)),
+            _ => Learning::Whitened(WhitenedParams::like(model)),
         }
     }
 }
@@ -247,7 +247,7 @@ pub struct Bootstrap<'a> {
 
 #[derive(Debug)]
 enum Stretches {
-    Seen { crowd: Crowd, params: Whitened, ring: Ring },
+    Seen { distinct: DistinctAgents, params: WhitenedParams, ring: Ring },
     Smoothed { resampling: Box<Resampling>, shares: Vec<f64>, middle: Vec<f64>, factor: f64 },
 }
 
@@ -291,8 +291,8 @@ impl<'a> Bootstrap<'a> {
         let truth = crate::influence(model)?.truth;
         let stretches = match learning.into() {
             Learning::Whitened(params) => Stretches::Seen {
-                crowd: Crowd::of(panel),
-                params: Whitened { symbols: false, ..params },
+                distinct: DistinctAgents::of(panel),
+                params: WhitenedParams { symbols: false, ..params },
                 ring: Ring::of(panel, count),
             },
             Learning::StateSpace(params) => stretched(panel, model, truth, &params, count, seed)?,
@@ -305,8 +305,8 @@ impl<'a> Bootstrap<'a> {
         let mut rng = numbered(self.seed, number);
         let mut numbers = |count: usize| -> Vec<usize> { (0..count).map(|_| rng.random_range(0..count)).collect() };
         let estimate = match &self.stretches {
-            Stretches::Seen { crowd, params, ring } => {
-                whitened::estimate(&ring.draw(numbers(ring.len()))?, crowd, params, Some(self.model))?
+            Stretches::Seen { distinct, params, ring } => {
+                whitened::estimate(&ring.draw(numbers(ring.len()))?, distinct, params, Some(self.model))?
             }
             Stretches::Smoothed { resampling, .. } => resampling.draw(&numbers(resampling.len()))?,
         };
@@ -341,9 +341,9 @@ impl<'a> Bootstrap<'a> {
 
 /// Draws by their numbers, on all threads.
 fn many<T: Send>(what: &str, count: u64, draw: impl Fn(u64) -> Result<T, Error> + Sync) -> Result<Vec<T>, Error> {
-    let stage = watch::stage(what, count);
+    let stage = progress::stage(what, count);
     let one = |number: &u64| {
-        watch::check()?;
+        progress::check()?;
         let drawn = draw(*number)?;
         stage.advance();
         Ok(drawn)
@@ -378,10 +378,10 @@ pub fn significance(
     count: u64,
     seed: u64,
 ) -> Result<Significance, Error> {
-    let rotation = Rotation::new(panel, learning, seed);
+    let rotation = CircularShifts::new(panel, learning, seed);
     let observed = rotation.observed()?;
     let draws = many("rotating", count, |number| rotation.draw(number))?;
-    Ok(Rotation::compare(&observed, &draws))
+    Ok(CircularShifts::compare(&observed, &draws))
 }
 
 /// Resampling of smoothed beliefs, and by how much more refits vary than draws from them.
@@ -389,7 +389,7 @@ fn stretched(
     panel: &Panel,
     model: &Model,
     truth: usize,
-    params: &StateSpace,
+    params: &StateSpaceParams,
     count: usize,
     seed: u64,
 ) -> Result<Stretches, Error> {
@@ -446,7 +446,7 @@ fn by_share(shares: &[f64]) -> Vec<usize> {
 
 /// The null in which nobody listens to anybody: every agent's series is rotated by its own random offset.
 #[derive(Debug)]
-pub struct Rotation<'a> {
+pub struct CircularShifts<'a> {
     panel: &'a Panel,
     learning: Learning,
     seed: u64,
@@ -476,16 +476,16 @@ pub struct Significance {
     pub rotations: usize,
 }
 
-impl<'a> Rotation<'a> {
+impl<'a> CircularShifts<'a> {
     /// Prepares rotations of a panel.
     pub fn new(panel: &'a Panel, learning: impl Into<Learning>, seed: u64) -> Self {
         let learning = match learning.into() {
-            Learning::Whitened(params) => Learning::Whitened(Whitened { symbols: false, ..params }),
+            Learning::Whitened(params) => Learning::Whitened(WhitenedParams { symbols: false, ..params }),
             Learning::StateSpace(params) => {
-                Learning::StateSpace(StateSpace { rounds: NULL_ROUNDS, tolerance: 0.0, ..params })
+                Learning::StateSpace(StateSpaceParams { rounds: NULL_ROUNDS, tolerance: 0.0, ..params })
             }
         };
-        Rotation { panel, learning, seed }
+        CircularShifts { panel, learning, seed }
     }
 
     /// The data as they are.
@@ -503,7 +503,7 @@ impl<'a> Rotation<'a> {
         let (combination, skill) = match &self.learning {
             Learning::Whitened(params) => {
                 let moments = Moments::of(panel, 1..panel.steps());
-                let estimate = whitened::estimate(&moments, &Crowd::of(panel), params, None)?;
+                let estimate = whitened::estimate(&moments, &DistinctAgents::of(panel), params, None)?;
                 let forecast = unless_stopped(whitened::held_out(panel, params))?;
                 (estimate.combination, forecast.and_then(|forecast| skill(panel, &forecast)))
             }
@@ -627,7 +627,7 @@ mod tests {
                 ..WorldParams::default()
             };
             let (panel, truth) = simulate(&params).unwrap();
-            let params = Whitened::default();
+            let params = WhitenedParams::default();
             let model = whitened::whitened(&panel, &params).unwrap();
             let bootstrap = Bootstrap::new(&panel, &model, &params, seed).unwrap();
             let draws: Vec<Draw> = (0..100).map(|number| bootstrap.draw(number).unwrap()).collect();
@@ -639,13 +639,13 @@ mod tests {
                 .count();
             assert!((intervals.top.iter().sum::<f64>() - 3.0).abs() < 1e-9, "three places among the top three");
             // The data themselves are far from their rotations; a rotation is not.
-            let rotation = Rotation::new(&panel, &params, seed);
+            let rotation = CircularShifts::new(&panel, &params, seed);
             let mut draws: Vec<Heard> = (0..40).map(|number| rotation.draw(number).unwrap()).collect();
-            let found = Rotation::compare(&rotation.observed().unwrap(), &draws);
+            let found = CircularShifts::compare(&rotation.observed().unwrap(), &draws);
             detected += usize::from(found.skill.unwrap() <= 0.05);
             assert_eq!(judge(Some(&SOME), &found).supported, found.skill.unwrap() <= 0.05);
             let null = draws.swap_remove(0);
-            let none = Rotation::compare(&null, &draws);
+            let none = CircularShifts::compare(&null, &draws);
             alarms += none.agents.iter().filter(|p| **p <= 0.05).count();
         }
         assert!((78..=96).contains(&covered), "{covered} of 96");
@@ -659,7 +659,7 @@ mod tests {
     fn what_is_certified_does_not_vary() {
         use crate::simulate::{WorldParams, simulate};
         let (panel, truth) = simulate(&WorldParams { steps: 120, ..WorldParams::default() }).unwrap();
-        let params = Whitened::default();
+        let params = WhitenedParams::default();
         let model = whitened::whitened(&panel, &params).unwrap();
         let bootstrap = Bootstrap::new(&panel, &model, &params, 1).unwrap();
         let draws: Vec<Draw> = (0..5).map(|number| bootstrap.draw(number).unwrap()).collect();

@@ -38,9 +38,9 @@
 //! # Example
 //!
 //! ```
-//! use headwater::{influence, learn::whitened::{whitened, Whitened}, simulate::{simulate, WorldParams}};
+//! use headwater::{influence, learn::whitened::{whitened, WhitenedParams}, simulate::{simulate, WorldParams}};
 //! let (panel, truth) = simulate(&WorldParams { steps: 100, ..WorldParams::default() })?;
-//! let model = whitened(&panel, &Whitened::default())?;
+//! let model = whitened(&panel, &WhitenedParams::default())?;
 //! assert_eq!(influence(&model)?.ranking()[..3], influence(&truth)?.ranking()[..3]);
 //! # Ok::<(), headwater::Error>(())
 //! ```
@@ -54,9 +54,9 @@ pub mod influence;
 pub mod learn;
 pub mod model;
 pub mod panel;
+pub mod progress;
 pub mod roster;
 pub mod simulate;
-pub mod watch;
 
 pub use combination::Combination;
 pub use error::Error;

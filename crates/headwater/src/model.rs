@@ -228,7 +228,7 @@ pub struct Skill {
     pub against_persistence: f64,
     /// 1 − (model's error)/(error of each agent's own AR(1)).
     pub against_own_past: f64,
-    /// The same with both told what the others said on the whole a step before: what is left is more than a common mood.
+    /// The same with both told what the others said on the whole a step before: what is left is more than a common trend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_common: Option<f64>,
     /// Number of forecast steps.
@@ -258,7 +258,7 @@ pub struct Smoothing {
     /// About what a listener gives itself, where weights are made of strengths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_weight: Option<f64>,
-    /// The moods that were allowed beside the network.
+    /// The trend that were allowed beside the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
@@ -268,7 +268,7 @@ pub struct Smoothing {
 pub struct Common {
     /// The group of each agent.
     pub groups: Vec<usize>,
-    /// How far each group follows its mood, by log-ratio.
+    /// How far each group follows its trend, by log-ratio.
     pub loading: Vec<Vec<f64>>,
 }
 

@@ -12,7 +12,7 @@ use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
 use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Track, Truth};
 use crate::panel::{LARGEST_LOG_RATIO, Times};
-use crate::{Combination, Error, Evidence, Model, Panel, Roster, watch};
+use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -403,7 +403,7 @@ impl World {
             events: Vec::new(),
         };
         for _ in 0..world.params.burn_in {
-            watch::check()?;
+            progress::check()?;
             world.observe();
             world.advance_ratios();
         }
@@ -645,9 +645,9 @@ pub fn run(world: &mut World) -> Result<Panel, Error> {
     let steps = world.params.steps - world.step.min(world.params.steps);
     let mut cells = Vec::with_capacity(steps * world.log_ratios.len());
     let mut posts = Vec::new();
-    let stage = watch::stage("simulating", steps as u64);
+    let stage = progress::stage("simulating", steps as u64);
     for _ in 0..steps {
-        watch::check()?;
+        progress::check()?;
         stage.advance();
         cells.extend_from_slice(world.next_frame()?);
         if world.params.silence > 0.0 {

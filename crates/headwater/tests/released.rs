@@ -3,12 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stderr, reason = "measurements are shown")]
 
-use headwater::learn::released::{Released, as_released};
+use headwater::learn::released::{ReleasedParams, as_released};
 use headwater::{Panel, Roster, influence};
 use std::path::PathBuf;
 
 /// The formulas of the scripts, one number at a time, from the same first weights.
-fn by_hand(series: &[Vec<f64>], first: &[Vec<f64>], params: &Released) -> Vec<Vec<f64>> {
+fn by_hand(series: &[Vec<f64>], first: &[Vec<f64>], params: &ReleasedParams) -> Vec<Vec<f64>> {
     let (steps, agents, keep) = (series.len(), series[0].len(), 1.0 - params.adaptation);
     let mut a = first.to_vec();
     let mut rate = params.learning_rate;
@@ -51,10 +51,16 @@ fn the_procedure_is_the_scripts() {
     let series: Vec<Vec<f64>> =
         (0..steps).map(|t| (0..agents).map(|k| ((t * 7 + k * 5) % 11) as f64 / 4.0 - 1.0).collect()).collect();
     let panel = Panel::complete(Roster::numbered(agents, 2).unwrap(), series.concat()).unwrap();
-    let params =
-        Released { adaptation: 0.1, learning_rate: 0.02, decay: 0.99, batch: 4, passes: 3, ..Released::default() };
+    let params = ReleasedParams {
+        adaptation: 0.1,
+        learning_rate: 0.02,
+        decay: 0.99,
+        batch: 4,
+        passes: 3,
+        ..ReleasedParams::default()
+    };
     // No update at all leaves the first weights.
-    let still = Released { learning_rate: 1e-300, sparsity: 0.0, passes: 1, ..params.clone() };
+    let still = ReleasedParams { learning_rate: 1e-300, sparsity: 0.0, passes: 1, ..params.clone() };
     let start = as_released(&panel, &still).unwrap().combination;
     let first: Vec<Vec<f64>> = (0..agents).map(|l| (0..agents).map(|k| start.weight(l, k)).collect()).collect();
     let wanted = by_hand(&series, &first, &params);
@@ -70,13 +76,13 @@ fn the_procedure_is_the_scripts() {
         assert!((model.evidence.of(k, 1) - (mean(1, k) - 0.9 * heard) / 0.1).abs() < 1e-10);
     }
     for bad in [
-        Released { adaptation: 0.0, ..Released::default() },
-        Released { learning_rate: 0.0, ..Released::default() },
-        Released { decay: 0.0, ..Released::default() },
-        Released { sparsity: -1.0, ..Released::default() },
-        Released { batch: 0, ..Released::default() },
-        Released { passes: 0, ..Released::default() },
-        Released { learning_rate: 1e3, ..Released::default() },
+        ReleasedParams { adaptation: 0.0, ..ReleasedParams::default() },
+        ReleasedParams { learning_rate: 0.0, ..ReleasedParams::default() },
+        ReleasedParams { decay: 0.0, ..ReleasedParams::default() },
+        ReleasedParams { sparsity: -1.0, ..ReleasedParams::default() },
+        ReleasedParams { batch: 0, ..ReleasedParams::default() },
+        ReleasedParams { passes: 0, ..ReleasedParams::default() },
+        ReleasedParams { learning_rate: 1e3, ..ReleasedParams::default() },
     ] {
         assert!(as_released(&panel, &bad).is_err(), "{bad:?}");
     }
@@ -115,7 +121,7 @@ fn the_published_centralities_come_out_for_two_of_three_networks() {
         let panel = Panel::complete(Roster::numbered(agents, 2).unwrap(), rows.collect()).unwrap();
         let published = column(&read("agents"), "authors_learned_perron");
         for seed in [45, 46] {
-            let model = as_released(&panel, &Released { passes, seed, ..Released::default() }).unwrap();
+            let model = as_released(&panel, &ReleasedParams { passes, seed, ..ReleasedParams::default() }).unwrap();
             let learned = influence(&model).unwrap().centrality.values;
             let first = (0..agents).max_by(|&a, &b| learned[a].total_cmp(&learned[b])).unwrap();
             let agreed = correlation(&learned, &published);

@@ -1,7 +1,7 @@
 //! The state-space learner on worlds with known answers, beside independent computations.
 
-use headwater::confidence::{Bootstrap, Rotation};
-use headwater::learn::state_space::{self, Learner, StateSpace, state_space};
+use headwater::confidence::{Bootstrap, CircularShifts};
+use headwater::learn::state_space::{self, StateSpaceLearner, StateSpaceParams, state_space};
 use headwater::model::{Method, Weights};
 use headwater::panel::Times;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
@@ -30,7 +30,9 @@ fn the_likelihood_is_that_of_the_joint_gaussian() {
         }
     }
     let panel = Panel::new(roster, Times::Steps((0..12).collect()), cells.clone(), Some(posts.clone())).unwrap();
-    let mut learner = Learner::new(&panel, &StateSpace { pull: 0.0, rounds: 3, ..StateSpace::default() }).unwrap();
+    let mut learner =
+        StateSpaceLearner::new(&panel, &StateSpaceParams { pull: 0.0, rounds: 3, ..StateSpaceParams::default() })
+            .unwrap();
     learner.run().unwrap();
     let model = learner.model().unwrap();
     let smoothing = model.diagnostics.smoothing.clone().unwrap();
@@ -89,7 +91,7 @@ fn the_likelihood_is_that_of_the_joint_gaussian() {
 #[test]
 fn the_hub_is_found_where_repeating_misses_it() {
     let (panel, truth) = noisy(&NoisyWorld { steps: 700, seed: 104, ..NoisyWorld::default() }).unwrap();
-    let model = state_space(&panel, &StateSpace::default()).unwrap();
+    let model = state_space(&panel, &StateSpaceParams::default()).unwrap();
     assert_eq!(model.method, Method::StateSpace);
     assert_eq!(influence(&model).unwrap().ranking()[0], 0);
     let noise = model.diagnostics.smoothing.as_ref().unwrap().noise[0][0];
@@ -104,9 +106,10 @@ fn strengths_find_who_is_strong() {
     let (panel, truth) = noisy(&NoisyWorld { agents: 12, seed: 7, ..NoisyWorld::strengths() }).unwrap();
     let speakers = |listener: usize| truth.combination.listener(listener).map(|(speaker, _)| speaker).collect();
     let support: Vec<Vec<usize>> = (0..12).map(speakers).collect();
-    let params = StateSpace { weights: Weights::Strengths, support: Some(support.clone()), ..StateSpace::default() };
+    let params =
+        StateSpaceParams { weights: Weights::Strengths, support: Some(support.clone()), ..StateSpaceParams::default() };
     let strong = state_space(&panel, &params).unwrap();
-    let free = state_space(&panel, &StateSpace { weights: Weights::Edges, ..params.clone() }).unwrap();
+    let free = state_space(&panel, &StateSpaceParams { weights: Weights::Edges, ..params.clone() }).unwrap();
     let error = |model: &headwater::Model| -> f64 {
         let wanted = truth.combination.to_columns();
         model.combination.to_columns().iter().zip(wanted).map(|(a, b)| (a - b).powi(2)).sum()
@@ -126,7 +129,7 @@ fn strengths_find_who_is_strong() {
     }
     let mean: f64 = smoothing.strengths.as_ref().unwrap().iter().map(|g| g.ln()).sum();
     assert!(mean.abs() < 1e-9, "geometric mean one");
-    let without = StateSpace { weights: Weights::Strengths, ..StateSpace::default() };
+    let without = StateSpaceParams { weights: Weights::Strengths, ..StateSpaceParams::default() };
     assert!(matches!(without.check(), Err(Error::Parameter { name: "weights", .. })));
 }
 
@@ -149,7 +152,7 @@ fn three_hypotheses_share_one_network() {
         posts.extend((0..5).map(|agent| panel.posts(step, agent)));
     }
     let panel = Panel::new(roster, panel.times().clone(), cells, Some(posts)).unwrap();
-    let model = state_space(&panel, &StateSpace::default()).unwrap();
+    let model = state_space(&panel, &StateSpaceParams::default()).unwrap();
     let noise = &model.diagnostics.smoothing.as_ref().unwrap().noise;
     assert!(noise[0][1] > 0.0 && (noise[0][1] - noise[1][0]).abs() < 1e-9 * noise[0][1], "{noise:?}");
     assert_eq!(influence(&model).unwrap().ranking()[0], influence(&truth).unwrap().ranking()[0]);
@@ -158,15 +161,15 @@ fn three_hypotheses_share_one_network() {
 #[test]
 fn trust_in_what_is_silent() {
     let (panel, _) = noisy(&NoisyWorld { noise: 0.5, ..world(5) }).unwrap();
-    let params = StateSpace { rounds: 40, ..StateSpace::default() };
+    let params = StateSpaceParams { rounds: 40, ..StateSpaceParams::default() };
     let model = state_space(&panel, &params).unwrap();
     let skill = state_space::skill(&panel, &params).unwrap().unwrap();
     assert_eq!(skill.steps, 60);
     assert!(skill.against_persistence > 0.0, "{skill:?}");
-    let rotation = Rotation::new(&panel, &params, 1);
+    let rotation = CircularShifts::new(&panel, &params, 1);
     let draws: Vec<_> = (0..20).map(|number| rotation.draw(number).unwrap()).collect();
     assert_eq!(draws[3], rotation.draw(3).unwrap(), "a rotation is a function of its number");
-    let found = Rotation::compare(&rotation.observed().unwrap(), &draws);
+    let found = CircularShifts::compare(&rotation.observed().unwrap(), &draws);
     assert!(found.agents[0] <= 0.1, "the hub is heard: {:?}", found.agents);
     let bootstrap = Bootstrap::new(&panel, &model, &params, 1).unwrap();
     let draws: Vec<_> = (0..30).map(|number| bootstrap.draw(number).unwrap()).collect();
@@ -204,7 +207,8 @@ fn news_for_all_is_no_listening() {
     }
     let times = Times::Steps((0..600).collect());
     let panel = Panel::new(Roster::numbered(12, 2).unwrap(), times, cells, Some(posts)).unwrap();
-    let skill = state_space::skill(&panel, &StateSpace { rounds: 60, ..StateSpace::default() }).unwrap().unwrap();
+    let skill =
+        state_space::skill(&panel, &StateSpaceParams { rounds: 60, ..StateSpaceParams::default() }).unwrap().unwrap();
     assert!(skill.against_own_past > 0.03, "{skill:?}");
     assert!(skill.beyond_common.unwrap() < 0.3 * skill.against_own_past, "{skill:?}");
 }
@@ -229,8 +233,12 @@ fn how_far_a_mood_is_followed() {
     let groups: Vec<usize> = (0..10).map(|agent| agent / 5).collect();
     // Each hears only itself, so that the mood is all that comes from others.
     let alone = Some((0..10).map(|agent| vec![agent]).collect());
-    let params =
-        StateSpace { common: Some(groups.clone()), support: alone, adaptation: Some(0.7), ..StateSpace::default() };
+    let params = StateSpaceParams {
+        common: Some(groups.clone()),
+        support: alone,
+        adaptation: Some(0.7),
+        ..StateSpaceParams::default()
+    };
     let common = state_space(&panel, &params).unwrap().diagnostics.smoothing.unwrap().common.unwrap();
     assert_eq!(common.groups, groups);
     // The standard error is 0.01; noise of posts, estimated as well, may take a little away.
@@ -242,20 +250,23 @@ fn how_far_a_mood_is_followed() {
 fn what_cannot_be_learned_is_said() {
     let (panel, _) = noisy(&world(1)).unwrap();
     let short = panel.slice(0..8).unwrap();
-    assert!(matches!(state_space(&short, &StateSpace::default()), Err(Error::NotReady { seen: 8, .. })));
+    assert!(matches!(state_space(&short, &StateSpaceParams::default()), Err(Error::NotReady { seen: 8, .. })));
     let constant = Panel::complete(Roster::numbered(2, 2).unwrap(), vec![0.5; 60]).unwrap();
     assert!(
-        state_space(&constant, &StateSpace::default()).unwrap_err().to_string().contains("no agent's beliefs change")
+        state_space(&constant, &StateSpaceParams::default())
+            .unwrap_err()
+            .to_string()
+            .contains("no agent's beliefs change")
     );
-    let one = StateSpace { support: Some(vec![vec![9]; 6]), ..StateSpace::default() };
+    let one = StateSpaceParams { support: Some(vec![vec![9]; 6]), ..StateSpaceParams::default() };
     assert!(matches!(state_space(&panel, &one), Err(Error::Shape { what: "support", .. })));
     for bad in [
-        StateSpace { adaptation: Some(1.5), ..StateSpace::default() },
-        StateSpace { pull: -1.0, ..StateSpace::default() },
-        StateSpace { rounds: 0, ..StateSpace::default() },
-        StateSpace { common: Some(vec![0; 5]), ..StateSpace::default() },
-        StateSpace { common: Some(vec![6; 6]), ..StateSpace::default() },
-        StateSpace { tolerance: f64::NAN, ..StateSpace::default() },
+        StateSpaceParams { adaptation: Some(1.5), ..StateSpaceParams::default() },
+        StateSpaceParams { pull: -1.0, ..StateSpaceParams::default() },
+        StateSpaceParams { rounds: 0, ..StateSpaceParams::default() },
+        StateSpaceParams { common: Some(vec![0; 5]), ..StateSpaceParams::default() },
+        StateSpaceParams { common: Some(vec![6; 6]), ..StateSpaceParams::default() },
+        StateSpaceParams { tolerance: f64::NAN, ..StateSpaceParams::default() },
     ] {
         assert!(matches!(state_space(&panel, &bad), Err(Error::Parameter { .. })));
     }
@@ -270,7 +281,7 @@ fn an_agent_that_never_moves_is_no_source() {
         posts.extend((0..6).map(|agent| panel.posts(step, agent)));
     }
     let still = Panel::new(panel.roster().clone(), panel.times().clone(), cells, Some(posts)).unwrap();
-    let model = state_space(&still, &StateSpace { rounds: 20, ..StateSpace::default() }).unwrap();
+    let model = state_space(&still, &StateSpaceParams { rounds: 20, ..StateSpaceParams::default() }).unwrap();
     assert_eq!(model.combination.weight(4, 4), 1.0);
     assert!((0..6).filter(|&k| k != 4).all(|k| model.combination.weight(4, k) == 0.0));
     assert_eq!(model.evidence.of(4, 1), 0.0);
@@ -287,12 +298,12 @@ proptest! {
         let speakers = |listener: usize| truth.combination.listener(listener).map(|(speaker, _)| speaker).collect();
         let support = Some((0..6).map(speakers).collect());
         let params = match kind {
-            0 => StateSpace::default(),
-            1 => StateSpace { weights: Weights::Strengths, support, ..StateSpace::default() },
-            2 => StateSpace { support, adaptation: Some(0.2), ..StateSpace::default() },
-            _ => StateSpace { common: Some(vec![0, 0, 0, 1, 1, 1]), ..StateSpace::default() },
+            0 => StateSpaceParams::default(),
+            1 => StateSpaceParams { weights: Weights::Strengths, support, ..StateSpaceParams::default() },
+            2 => StateSpaceParams { support, adaptation: Some(0.2), ..StateSpaceParams::default() },
+            _ => StateSpaceParams { common: Some(vec![0, 0, 0, 1, 1, 1]), ..StateSpaceParams::default() },
         };
-        let mut learner = Learner::new(&panel, &StateSpace { tolerance: 0.0, ..params }).unwrap();
+        let mut learner = StateSpaceLearner::new(&panel, &StateSpaceParams { tolerance: 0.0, ..params }).unwrap();
         let mut last = f64::NEG_INFINITY;
         for _ in 0..30 {
             let round = learner.round().unwrap();
@@ -314,7 +325,7 @@ proptest! {
             }
         }
         let turned = Panel::new(panel.roster().clone(), panel.times().clone(), cells, Some(posts)).unwrap();
-        let params = StateSpace { rounds: 6, tolerance: 0.0, ..StateSpace::default() };
+        let params = StateSpaceParams { rounds: 6, tolerance: 0.0, ..StateSpaceParams::default() };
         let (one, other) = (state_space(&panel, &params).unwrap(), state_space(&turned, &params).unwrap());
         for speaker in 0..6 {
             for listener in 0..6 {

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use headwater::learn::track::{Memory, Tracker, Tracking};
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::track::{Memory, TrackParams, Tracker};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::{Change, ChangeKind, Status};
 use headwater::simulate::{Change as Scheduled, Likelihoods, World, WorldParams, run, simulate};
 use headwater::{Combination, Error, Model, Roster};
@@ -13,7 +13,7 @@ fn error(a: &Combination, b: &Combination) -> f64 {
 }
 
 /// All reports of a world, with the models known at some steps and the truth then.
-fn follow(world: &mut World, tracking: Tracking, at: &[usize]) -> (Vec<Change>, Vec<(Model, Model)>) {
+fn follow(world: &mut World, tracking: TrackParams, at: &[usize]) -> (Vec<Change>, Vec<(Model, Model)>) {
     let mut tracker = Tracker::new(world.roster().clone(), tracking).unwrap();
     let (mut reports, mut models) = (Vec::new(), Vec::new());
     for step in 0..world.params().steps {
@@ -38,7 +38,7 @@ fn flips_are_noticed_at_once_and_only_their_listeners_start_anew() {
         let changes = vec![Scheduled::Topology { every: 1000, probability: 0.005 }];
         let params = WorldParams { steps: 3200, changes, seed, ..base.clone() };
         let mut world = World::new(params).unwrap();
-        let (reports, models) = follow(&mut world, Tracking::default(), &[999, 1003, 1150, 1999, 2150, 3150]);
+        let (reports, models) = follow(&mut world, TrackParams::default(), &[999, 1003, 1150, 1999, 2150, 3150]);
         let events = world.events();
         assert_eq!(reports.len(), events.len(), "seed {seed}: {reports:?}");
         for (report, event) in reports.iter().zip(events) {
@@ -88,7 +88,7 @@ fn nothing_is_noticed_where_nothing_happens() {
                 seed: 60 + number as u64,
                 ..WorldParams::default()
             };
-            let (reports, _) = follow(&mut World::new(params).unwrap(), Tracking::default(), &[]);
+            let (reports, _) = follow(&mut World::new(params).unwrap(), TrackParams::default(), &[]);
             assert!(reports.is_empty(), "{likelihoods:?}, {hypotheses} hypotheses: {reports:?}");
         }
     }
@@ -102,7 +102,7 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
         let changes = vec![Scheduled::State { at: 1500, to: Some(3) }];
         let params = WorldParams { likelihoods, steps: 3000, changes, seed, ..WorldParams::default() };
         let mut world = World::new(params).unwrap();
-        let (reports, models) = follow(&mut world, Tracking::default(), &[300, 1499, 1510, 1700, 2999]);
+        let (reports, models) = follow(&mut world, TrackParams::default(), &[300, 1499, 1510, 1700, 2999]);
         let truth = &models[4].1;
         let strength: f64 = (0..20).map(|agent| truth.evidence.of(agent, 0) - truth.evidence.of(agent, 3)).sum();
         let patience = if strength >= 0.6 { 60 } else { (25.0 / strength) as usize };
@@ -139,7 +139,7 @@ fn noisy_listeners_are_guarded_by_their_errors() {
         ..WorldParams::default()
     };
     let mut world = World::new(params).unwrap();
-    let (reports, models) = follow(&mut world, Tracking::default(), &[2999, 5999]);
+    let (reports, models) = follow(&mut world, TrackParams::default(), &[2999, 5999]);
     let topology: Vec<&Change> = reports.iter().filter(|report| report.kind == ChangeKind::Topology).collect();
     assert!(!topology.is_empty() && topology.iter().all(|report| report.step >= 3000), "{reports:?}");
     let (kept, truth) = &models[1];
@@ -163,9 +163,10 @@ fn forgetting_and_windows_follow_a_drift() {
     let mut world = World::new(params).unwrap();
     let panel = run(&mut world).unwrap();
     let truth = world.truth();
-    let whole = error(&whitened(&panel, &Whitened::default()).unwrap().combination, &truth.combination);
+    let whole = error(&whitened(&panel, &WhitenedParams::default()).unwrap().combination, &truth.combination);
     for memory in [Memory::Forget(0.998), Memory::Recent(800), Memory::All] {
-        let mut tracker = Tracker::new(panel.roster().clone(), Tracking { memory, ..Tracking::default() }).unwrap();
+        let mut tracker =
+            Tracker::new(panel.roster().clone(), TrackParams { memory, ..TrackParams::default() }).unwrap();
         for frame in panel.cells().chunks_exact(8 * 4) {
             tracker.push(frame).unwrap();
         }
@@ -180,11 +181,11 @@ fn forgetting_and_windows_follow_a_drift() {
 #[test]
 fn a_tracker_on_a_quiet_stretch_agrees_with_the_learner() {
     let (panel, _) = simulate(&WorldParams { steps: 120, seed: 90, ..WorldParams::default() }).unwrap();
-    let mut tracker = Tracker::new(panel.roster().clone(), Tracking::default()).unwrap();
+    let mut tracker = Tracker::new(panel.roster().clone(), TrackParams::default()).unwrap();
     for frame in panel.cells().chunks_exact(20 * 4) {
         tracker.push(frame).unwrap();
     }
-    let (followed, at_once) = (tracker.model().unwrap(), whitened(&panel, &Whitened::default()).unwrap());
+    let (followed, at_once) = (tracker.model().unwrap(), whitened(&panel, &WhitenedParams::default()).unwrap());
     assert!(error(&followed.combination, &at_once.combination) < 1e-18);
     assert!((followed.adaptation - at_once.adaptation).abs() < 1e-12);
     assert_eq!(followed.truth.unwrap().hypothesis, at_once.truth.unwrap().hypothesis);
@@ -196,10 +197,10 @@ fn a_tracker_on_a_quiet_stretch_agrees_with_the_learner() {
 fn bad_frames_and_settings_are_refused() {
     let roster = || Roster::numbered(3, 2).unwrap();
     for memory in [Memory::Forget(0.0), Memory::Forget(1.0), Memory::Forget(f64::NAN), Memory::Recent(2)] {
-        assert!(Tracker::new(roster(), Tracking { memory, ..Tracking::default() }).is_err());
+        assert!(Tracker::new(roster(), TrackParams { memory, ..TrackParams::default() }).is_err());
     }
-    assert!(Tracker::new(roster(), Tracking { window: Some(3), ..Tracking::default() }).is_err());
-    let mut tracker = Tracker::new(roster(), Tracking::default()).unwrap();
+    assert!(Tracker::new(roster(), TrackParams { window: Some(3), ..TrackParams::default() }).is_err());
+    let mut tracker = Tracker::new(roster(), TrackParams::default()).unwrap();
     assert!(matches!(tracker.push(&[0.0; 4]), Err(Error::Shape { .. })));
     assert!(tracker.push(&[0.0, f64::NAN, 0.0]).is_err());
     assert!(matches!(tracker.model(), Err(Error::NotReady { .. })));
@@ -221,7 +222,7 @@ fn a_saved_tracker_goes_on() {
         let params = WorldParams { agents: 8, edge_probability: 0.4, steps: 400, changes: changes.clone(), ..base };
         let (panel, _) = simulate(&params).unwrap();
         for memory in [Memory::All, Memory::Forget(0.99)] {
-            let params = Tracking { memory, ..Tracking::default() };
+            let params = TrackParams { memory, ..TrackParams::default() };
             let mut whole = Tracker::new(panel.roster().clone(), params.clone()).unwrap();
             let mut saved = Tracker::new(panel.roster().clone(), params).unwrap();
             for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {

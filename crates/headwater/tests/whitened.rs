@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stderr, reason = "measurements are shown")]
 
-use headwater::compare::{Known, compare};
+use headwater::compare::{GroundTruth, compare};
 use headwater::learn::gsl::Constraint;
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::Status;
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
 use headwater::{Model, Panel, Roster};
@@ -19,8 +19,8 @@ struct Outcome {
 
 fn study(params: &WorldParams) -> Outcome {
     let (panel, truth) = simulate(params).unwrap();
-    let model = whitened(&panel, &Whitened::default()).unwrap();
-    let found = compare(&model, &Known::of(&truth).unwrap(), 3).unwrap();
+    let model = whitened(&panel, &WhitenedParams::default()).unwrap();
+    let found = compare(&model, &GroundTruth::of(&truth).unwrap(), 3).unwrap();
     let certified = model.diagnostics.columns.iter().filter(|column| column.status == Status::Certified).count();
     Outcome {
         error: found.combination_error.unwrap(),
@@ -87,7 +87,7 @@ fn changed(panel: &Panel, change: impl Fn(usize, usize, usize, f64) -> f64) -> P
 }
 
 fn error(model: &Model, truth: &Model) -> f64 {
-    compare(model, &Known::of(truth).unwrap(), 3).unwrap().combination_error.unwrap()
+    compare(model, &GroundTruth::of(truth).unwrap(), 3).unwrap().combination_error.unwrap()
 }
 
 #[test]
@@ -97,13 +97,13 @@ fn nothing_is_certified_that_should_not_be() {
         let likelihoods = Likelihoods::Gaussian { dimension: 1 };
         let base = WorldParams { hypotheses: 2, steps: 120, seed, ..WorldParams::default() };
         let (panel, _) = simulate(&WorldParams { likelihoods, ..base.clone() }).unwrap();
-        assert_eq!(certified(&whitened(&panel, &Whitened::default()).unwrap()), 0);
+        assert_eq!(certified(&whitened(&panel, &WhitenedParams::default()).unwrap()), 0);
         // Every agent's series rotated by its own offset: nobody listens to anybody.
         for hypotheses in [2, 5] {
             let (panel, _) = simulate(&WorldParams { hypotheses, ..base.clone() }).unwrap();
             let rotated =
                 changed(&panel, |step, ratio, agent, _| panel.frame((step + 37 * agent + 11) % 120)[(agent, ratio)]);
-            assert_eq!(certified(&whitened(&rotated, &Whitened::default()).unwrap()), 0);
+            assert_eq!(certified(&whitened(&rotated, &WhitenedParams::default()).unwrap()), 0);
         }
     }
 }
@@ -118,7 +118,7 @@ fn short_series_of_agents_that_see_alike_are_not_certified_wrongly() {
             let likelihoods = Likelihoods::Released;
             let (panel, truth) =
                 simulate(&WorldParams { likelihoods, truth: 1, steps, seed, ..WorldParams::default() }).unwrap();
-            let model = whitened(&panel, &Whitened::default()).unwrap();
+            let model = whitened(&panel, &WhitenedParams::default()).unwrap();
             for (listener, column) in model.diagnostics.columns.iter().enumerate() {
                 if column.status == Status::Certified {
                     let off = |speaker| {
@@ -139,7 +139,7 @@ fn grids_and_repetition_are_never_certified() {
     let (panel, _) = simulate(&WorldParams { hypotheses: 2, steps: 120, ..WorldParams::default() }).unwrap();
     let counting =
         changed(&panel, |step, _, agent, value| if agent == 0 { step as f64 } else { (value * 1e4).round() / 1e4 });
-    assert_eq!(certified(&whitened(&counting, &Whitened::default()).unwrap()), 0);
+    assert_eq!(certified(&whitened(&counting, &WhitenedParams::default()).unwrap()), 0);
     // An agent that speaks four times and is carried forward in between looks like a stubborn source.
     let rare = changed(
         &panel,
@@ -147,7 +147,7 @@ fn grids_and_repetition_are_never_certified() {
             if agent == 3 { panel.frame(step / 30 * 30)[(3, ratio)] } else { value }
         },
     );
-    let model = whitened(&rare, &Whitened::default()).unwrap();
+    let model = whitened(&rare, &WhitenedParams::default()).unwrap();
     assert_eq!(model.diagnostics.columns[3].status, Status::Statistical);
     assert!(model.diagnostics.warnings.iter().any(|text| text.contains("repeat themselves") && text.ends_with(": 3")));
 }
@@ -156,7 +156,7 @@ fn grids_and_repetition_are_never_certified() {
 fn a_full_dimension_is_statistical_and_says_so() {
     let likelihoods = Likelihoods::Gaussian { dimension: 4 };
     let (panel, truth) = simulate(&WorldParams { likelihoods, steps: 400, ..WorldParams::default() }).unwrap();
-    let model = whitened(&panel, &Whitened::default()).unwrap();
+    let model = whitened(&panel, &WhitenedParams::default()).unwrap();
     assert!(model.diagnostics.columns.iter().all(|column| column.status == Status::Statistical && column.rank == 4));
     assert!(error(&model, &truth) < 0.5);
     let (panel, _) = simulate(&WorldParams {
@@ -165,7 +165,7 @@ fn a_full_dimension_is_statistical_and_says_so() {
         ..WorldParams::default()
     })
     .unwrap();
-    let model = whitened(&panel, &Whitened::default()).unwrap();
+    let model = whitened(&panel, &WhitenedParams::default()).unwrap();
     assert!(model.diagnostics.columns.iter().all(|column| column.status == Status::Identified && column.rank == 2));
 }
 
@@ -183,7 +183,7 @@ fn standard_errors_are_what_they_say() {
                 let base =
                     WorldParams { agents: 8, edge_probability: 0.4, hypotheses, likelihoods, ..WorldParams::default() };
                 let (panel, truth) = simulate(&WorldParams { steps, seed, ..base }).unwrap();
-                let free = Whitened { constraint: Constraint::Free, symbols: false, ..Whitened::default() };
+                let free = WhitenedParams { constraint: Constraint::Free, symbols: false, ..WhitenedParams::default() };
                 let model = whitened(&panel, &free).unwrap();
                 let columns = &model.diagnostics.columns;
                 let claim = columns.iter().map(|column| column.weight_error.unwrap().powi(2)).sum::<f64>();
@@ -204,7 +204,7 @@ fn standard_errors_are_what_they_say() {
 fn constant_and_identical_agents_are_named() {
     let (panel, truth) = simulate(&WorldParams { steps: 150, ..WorldParams::default() }).unwrap();
     let still = changed(&panel, |_, _, agent, value| if agent == 4 { 0.25 } else { value });
-    let model = whitened(&still, &Whitened::default()).unwrap();
+    let model = whitened(&still, &WhitenedParams::default()).unwrap();
     assert!(
         model.diagnostics.warnings.iter().any(|text| text.contains("never change their mind") && text.ends_with(": 4"))
     );
@@ -212,7 +212,7 @@ fn constant_and_identical_agents_are_named() {
     // Agent 7 says what agent 6 says: the listeners of either are not certified, and share the weight out.
     let twins =
         changed(&panel, |step, ratio, agent, value| if agent == 7 { panel.frame(step)[(6, ratio)] } else { value });
-    let model = whitened(&twins, &Whitened::default()).unwrap();
+    let model = whitened(&twins, &WhitenedParams::default()).unwrap();
     assert!(model.diagnostics.warnings.iter().any(|text| text.contains("summed weight") && text.ends_with("6, 7")));
     for listener in 0..20 {
         let (six, seven) = (model.combination.weight(6, listener), model.combination.weight(7, listener));
@@ -237,24 +237,24 @@ fn constant_and_identical_agents_are_named() {
 fn bad_regimes_answer() {
     // Fewer transitions than agents.
     let (panel, _) = simulate(&WorldParams { agents: 60, hypotheses: 2, steps: 30, ..WorldParams::default() }).unwrap();
-    let model = whitened(&panel, &Whitened::default()).unwrap();
+    let model = whitened(&panel, &WhitenedParams::default()).unwrap();
     assert!(model.combination.column_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-9));
     assert!(model.diagnostics.warnings.iter().any(|text| text.contains("cannot determine 60 weights")));
     assert_eq!(certified(&model), 0);
     // All beliefs equal, at all times or among all agents.
     let flat = changed(&panel, |_, _, _, _| 0.5);
-    assert!(whitened(&flat, &Whitened::default()).unwrap_err().to_string().contains("no agent's beliefs change"));
+    assert!(whitened(&flat, &WhitenedParams::default()).unwrap_err().to_string().contains("no agent's beliefs change"));
     let together = changed(&panel, |step, ratio, _, _| panel.frame(step)[(0, ratio)]);
-    assert!(whitened(&together, &Whitened::default()).unwrap().evidence.of(0, 1).is_finite());
+    assert!(whitened(&together, &WhitenedParams::default()).unwrap().evidence.of(0, 1).is_finite());
     // Too short, silent, or out of range.
-    assert!(whitened(&panel.slice(0..2).unwrap(), &Whitened::default()).is_err());
+    assert!(whitened(&panel.slice(0..2).unwrap(), &WhitenedParams::default()).is_err());
     let (silent, _) = simulate(&WorldParams { silence: 0.2, ..WorldParams::default() }).unwrap();
-    assert!(whitened(&silent, &Whitened::default()).unwrap_err().to_string().contains("silent"));
+    assert!(whitened(&silent, &WhitenedParams::default()).unwrap_err().to_string().contains("silent"));
     for bad in [
-        Whitened { adaptation: Some(1.0), ..Whitened::default() },
-        Whitened { ridge: -1.0, ..Whitened::default() },
-        Whitened { rounds: 0, ..Whitened::default() },
-        Whitened { support: Some(vec![vec![99]; 60]), ..Whitened::default() },
+        WhitenedParams { adaptation: Some(1.0), ..WhitenedParams::default() },
+        WhitenedParams { ridge: -1.0, ..WhitenedParams::default() },
+        WhitenedParams { rounds: 0, ..WhitenedParams::default() },
+        WhitenedParams { support: Some(vec![vec![99]; 60]), ..WhitenedParams::default() },
     ] {
         assert!(whitened(&panel, &bad).is_err());
     }
@@ -266,7 +266,7 @@ fn bad_regimes_answer() {
             if (80..140).contains(&step) { panel.frame(79)[(agent, ratio)] } else { value }
         },
     );
-    let model = whitened(&gap, &Whitened::default()).unwrap();
+    let model = whitened(&gap, &WhitenedParams::default()).unwrap();
     assert!(model.combination.to_columns().iter().all(|weight| weight.is_finite()));
 }
 
@@ -282,8 +282,8 @@ fn confounded_speakers_are_named() {
         ..WorldParams::default()
     })
     .unwrap();
-    let blind = whitened(&panel, &Whitened { symbols: false, ..Whitened::default() }).unwrap();
-    let seeing = whitened(&panel, &Whitened::default()).unwrap();
+    let blind = whitened(&panel, &WhitenedParams { symbols: false, ..WhitenedParams::default() }).unwrap();
+    let seeing = whitened(&panel, &WhitenedParams::default()).unwrap();
     let warned =
         |model: &Model| model.diagnostics.warnings.iter().any(|text| text.contains("do not tell all their speakers"));
     assert!(warned(&blind), "{:?}", blind.diagnostics.warnings);
@@ -303,11 +303,16 @@ fn supports_and_free_weights() {
     let support: Vec<Vec<usize>> =
         (0..60).map(|listener| truth.combination.listener(listener).map(|(speaker, _)| speaker).collect()).collect();
     // Sixty steps of one log-ratio are too few for sixty weights, but enough for a handful.
-    let model = whitened(&panel, &Whitened { support: Some(support), ..Whitened::default() }).unwrap();
+    let model = whitened(&panel, &WhitenedParams { support: Some(support), ..WhitenedParams::default() }).unwrap();
     assert!(model.combination.is_sparse());
     assert!(error(&model, &truth) < 1e-12, "{}", error(&model, &truth));
     let (panel, truth) = simulate(&WorldParams { steps: 100, ..WorldParams::default() }).unwrap();
-    let free = Whitened { constraint: Constraint::Free, symbols: false, adaptation: Some(0.05), ..Whitened::default() };
+    let free = WhitenedParams {
+        constraint: Constraint::Free,
+        symbols: false,
+        adaptation: Some(0.05),
+        ..WhitenedParams::default()
+    };
     assert!(error(&whitened(&panel, &free).unwrap(), &truth) < 1e-9);
 }
 
@@ -316,7 +321,7 @@ fn threads_and_names_change_nothing() {
     let (panel, _) = simulate(&WorldParams { steps: 60, ..WorldParams::default() }).unwrap();
     let [one, two] = [1, 2].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| whitened(&panel, &Whitened::default()).unwrap())
+        pool.install(|| whitened(&panel, &WhitenedParams::default()).unwrap())
     });
     assert_eq!(one, two);
     // Agents in reverse order.
@@ -324,7 +329,7 @@ fn threads_and_names_change_nothing() {
     let roster = Roster::new(names, panel.roster().hypotheses().iter().cloned()).unwrap();
     let turned = changed(&panel, |step, ratio, agent, _| panel.frame(step)[(19 - agent, ratio)]);
     let turned = Panel::complete(roster, turned.cells().to_vec()).unwrap();
-    let other = whitened(&turned, &Whitened::default()).unwrap();
+    let other = whitened(&turned, &WhitenedParams::default()).unwrap();
     assert!(error(&other, &one) < 1e-20);
 }
 
@@ -337,7 +342,7 @@ fn rounded_beliefs_are_never_certified() {
         for (decimals, bound) in [(3, 1e-2), (4, 3e-4), (6, 1e-8)] {
             let quantum = 10f64.powi(-decimals);
             let rounded = changed(&panel, |_, _, _, value| (value / quantum).round() * quantum);
-            let model = whitened(&rounded, &Whitened::default()).unwrap();
+            let model = whitened(&rounded, &WhitenedParams::default()).unwrap();
             eprintln!(
                 "seed {seed}, {decimals} decimals: error {:.1e}, {} certified",
                 error(&model, &truth),
@@ -347,7 +352,7 @@ fn rounded_beliefs_are_never_certified() {
             assert!(error(&model, &truth) <= bound);
         }
         let single = changed(&panel, |_, _, _, value| f64::from(value as f32));
-        let model = whitened(&single, &Whitened::default()).unwrap();
+        let model = whitened(&single, &WhitenedParams::default()).unwrap();
         eprintln!("seed {seed}, float32: error {:.1e}, {} certified", error(&model, &truth), certified(&model));
         assert!(error(&model, &truth) <= 1e-9 && certified(&model) == 0);
     }
@@ -360,7 +365,7 @@ fn an_agent_with_an_unseen_symbol_is_named() {
     for seed in 1000..1020 {
         let (panel, truth) =
             simulate(&WorldParams { steps: 40, truth: 3, influential: 20, seed, ..WorldParams::default() }).unwrap();
-        let model = whitened(&panel, &Whitened::default()).unwrap();
+        let model = whitened(&panel, &WhitenedParams::default()).unwrap();
         let Some(text) = model.diagnostics.warnings.iter().find(|text| text.starts_with("only one private symbol"))
         else {
             continue;
@@ -404,7 +409,7 @@ fn edges_of_the_finance_series_are_found() {
             rows.iter().flat_map(|row| (0..names.len()).map(|k| (row[k] - mean[k]) / spread[k]).collect::<Vec<_>>());
         let roster = Roster::new(names.iter().copied(), ["h0", "h1"]).unwrap();
         let panel = Panel::complete(roster, cells.collect()).unwrap();
-        let params = Whitened { constraint: Constraint::Free, ..Whitened::default() };
+        let params = WhitenedParams { constraint: Constraint::Free, ..WhitenedParams::default() };
         let model = whitened(&panel, &params).unwrap();
         let index = |name: &str| panel.roster().agent(name).unwrap();
         let triplets: Vec<(usize, usize, f64)> = edges
@@ -414,7 +419,7 @@ fn edges_of_the_finance_series_are_found() {
             .map(|cells| (index(cells[0]), index(cells[1]), 1.0))
             .collect();
         let combination = headwater::Combination::from_triplets(triplets, names.len()).unwrap();
-        let known = Known {
+        let known = GroundTruth {
             roster: panel.roster().clone(),
             combination: Some(combination),
             evidence: None,

@@ -3,7 +3,7 @@
 //! Posts are put together from a bank of short sentences, all scored once; an agent who wants to say something as positive
 //! as its noisy belief takes the sentence that the built-in scorer reads so.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Model, Roster};
 use headwater_posts::Scorer;
@@ -94,7 +94,7 @@ impl PostWorld {
     pub(crate) const INFLUENCER: &'static str = NAMES[0];
 
     /// A world with one well-informed agent whom most others follow.
-    pub(crate) fn new(seed: u64, days: usize, noise: f64) -> Result<Self, Failure> {
+    pub(crate) fn new(seed: u64, days: usize, noise: f64) -> Result<Self, CliError> {
         let params = NoisyWorld { agents: NAMES.len(), steps: days, noise, seed, ..NoisyWorld::default() };
         let (panel, mut truth) = noisy(&params)?;
         truth.roster = Roster::new(NAMES, ["positive", "negative"])?;
@@ -138,7 +138,7 @@ struct Bank {
 }
 
 impl Bank {
-    fn new() -> Result<Self, Failure> {
+    fn new() -> Result<Self, CliError> {
         let mut texts = Vec::new();
         for opening in OPENINGS {
             for subject in SUBJECTS {

@@ -1,8 +1,8 @@
 //! The follow graph of a run: an edge file in, who of those who post may hear whom out.
 
 use super::pseudonyms::Pseudonyms;
-use crate::failure::Failure;
-use crate::screen::{Screen, count};
+use crate::error::CliError;
+use crate::terminal::{Terminal, count};
 use headwater::Roster;
 use headwater::graph::Graph;
 use headwater_files::{Edges, Error, read_edges};
@@ -33,7 +33,7 @@ pub(crate) struct GraphCounts {
 }
 
 impl Follows {
-    pub(crate) fn read(path: &Path, pseudonyms: Option<&mut Pseudonyms>) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path, pseudonyms: Option<&mut Pseudonyms>) -> Result<Self, CliError> {
         let hidden = pseudonyms.is_some();
         let edges = read_edges(path).map_err(|error| match error {
             // What is wrong may be said with names.
@@ -49,10 +49,10 @@ impl Follows {
     }
 
     /// Nobody in the graph posts.
-    pub(crate) fn strange(&self, posters: usize, example: Option<&String>) -> Failure {
+    pub(crate) fn strange(&self, posters: usize, example: Option<&String>) -> CliError {
         let example = example.map_or(String::new(), |name| format!(", such as {name:?}"));
         let first = self.edges.agents().into_iter().next().unwrap_or_default();
-        Failure::Data {
+        CliError::Data {
             message: format!(
                 "{}: names nobody who posts: it has {}, such as {first:?}, and the posts are by {}{example}",
                 self.path.display(),
@@ -72,14 +72,14 @@ impl Follows {
         roster: &Roster,
         absent: usize,
         outside: usize,
-    ) -> Result<(Graph, GraphCounts), Failure> {
+    ) -> Result<(Graph, GraphCounts), CliError> {
         let kept = self.edges.clone().among(roster);
         let graph = kept.graph(roster)?;
         let followers = graph.followers();
         let alone = |agent: &usize| followers[*agent] == 0 && graph.speakers()[*agent].is_empty();
         let users_alone = (0..graph.agents()).filter(alone).count();
         if users_alone == graph.agents() {
-            return Err(Failure::Data {
+            return Err(CliError::Data {
                 message: format!(
                     "{}: of its {} none joins two users whose posts are left",
                     self.path.display(),
@@ -102,22 +102,22 @@ impl Follows {
 
 impl GraphCounts {
     /// Says what was left out.
-    pub(crate) fn warn(&self, screen: &Screen) {
+    pub(crate) fn warn(&self, terminal: &Terminal) {
         if self.users_without_posts > 0 {
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "the graph has {} without a post that is left; they and {} of theirs are left out",
                 count(self.users_without_posts, "user"),
                 count(self.edges - self.edges_kept, "edge"),
             ));
         }
         if self.users_outside > 0 {
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "posts by {} outside the graph are left out: it says nothing of whom they hear",
                 count(self.users_outside, "user"),
             ));
         }
         if self.users_alone > 0 {
-            screen.warn(&format!(
+            terminal.warn(&format!(
                 "{} without an edge to or from anybody who posts: nothing reaches them or comes from them",
                 count(self.users_alone, "user"),
             ));
@@ -126,8 +126,8 @@ impl GraphCounts {
 }
 
 /// A problem that may hold a name.
-pub(super) fn unsaid(place: &str) -> Failure {
-    Failure::Data {
+pub(super) fn unsaid(place: &str) -> CliError {
+    CliError::Data {
         message: format!("{place}: cannot be used; the reason may hold a name, and names are not shown"),
         hint: Some("run it without --pseudonymise to see the reason".to_owned()),
     }

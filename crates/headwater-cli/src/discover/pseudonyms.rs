@@ -3,7 +3,7 @@
 //! HMAC-SHA-256 with the bytes of a key file. The same key gives the same pseudonyms, so that runs can be compared; without
 //! it a list of guessed names cannot be checked against an output.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use indexmap::IndexSet;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -35,12 +35,12 @@ pub(crate) struct Pseudonyms {
 
 impl Pseudonyms {
     /// With the key in a file.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let problem = |problem: String| Failure::Data {
+    pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
+        let problem = |problem: String| CliError::Data {
             message: format!("{}: {problem}", path.display()),
             hint: Some(CURE.to_owned()),
         };
-        let key = std::fs::read(path).map_err(|error| Failure::File {
+        let key = std::fs::read(path).map_err(|error| CliError::File {
             message: format!("{}: cannot read the key: {error}", path.display()),
             hint: Some(CURE.to_owned()),
             kind: error.kind(),
@@ -85,11 +85,11 @@ impl Pseudonyms {
     }
 
     /// Two users under one name would be one user.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), CliError> {
         if !self.collided {
             return Ok(());
         }
-        Err(Failure::Data {
+        Err(CliError::Data {
             message: "two users have the same pseudonym under this key".to_owned(),
             hint: Some("take another key".to_owned()),
         })

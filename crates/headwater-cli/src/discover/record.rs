@@ -2,7 +2,7 @@
 
 use super::Discover;
 use super::pseudonyms::hex;
-use crate::failure::Failure;
+use crate::error::CliError;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use headwater_files::MODEL_FORMAT;
 use serde::Serialize;
@@ -108,10 +108,10 @@ pub(crate) struct Input {
 
 impl Input {
     /// Reads a file for its hash. Only what can be read twice will do.
-    pub(crate) fn of(role: &'static str, path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(role: &'static str, path: &Path) -> Result<Self, CliError> {
         let regular = std::fs::metadata(path).map_or(true, |found| found.is_file());
         if path == Path::new("-") || !regular {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 format!(
                     "{}: discover reads files twice, once for their hash, and can go on after an interruption",
                     path.display()
@@ -124,7 +124,7 @@ impl Input {
     }
 
     /// The files of a folder, by name.
-    pub(crate) fn folder(role: &'static str, folder: &Path) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn folder(role: &'static str, folder: &Path) -> Result<Vec<Self>, CliError> {
         let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
         let mut paths: Vec<PathBuf> =
             entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_file()).collect();
@@ -133,8 +133,8 @@ impl Input {
     }
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::File {
+fn unreadable(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::File {
         message: format!("{}: cannot read: {error}", path.display()),
         hint: Some("check the path and its permissions".to_owned()),
         kind: error.kind(),
@@ -142,7 +142,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// Length and SHA-256 of a file.
-pub(crate) fn sha256(path: &Path) -> Result<(u64, String), Failure> {
+pub(crate) fn sha256(path: &Path) -> Result<(u64, String), CliError> {
     let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
     let (mut sum, mut length, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
     loop {

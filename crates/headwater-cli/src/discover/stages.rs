@@ -6,9 +6,9 @@
 //! records, and `.headwater` is gone.
 
 use super::record::{Run, key, sha256};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{create, write_json};
-use crate::screen::Screen;
+use crate::terminal::Terminal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -57,12 +57,12 @@ impl Stages {
         name: &'static str,
         depends: &Value,
         files: &[&str],
-        screen: &Screen,
-        make: impl FnOnce(&Path) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        terminal: &Terminal,
+        make: impl FnOnce(&Path) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         let key = key(name, depends);
         if let Some((record, facts)) = self.earlier(name, &key) {
-            screen.remark(&format!("{name}: done before, on the same files with the same options"));
+            terminal.remark(&format!("{name}: done before, on the same files with the same options"));
             self.keep(name, record, true)?;
             return Ok(facts);
         }
@@ -88,12 +88,12 @@ impl Stages {
         files: &[&str],
         facts: &T,
         started: Instant,
-    ) -> Result<Record, Failure> {
+    ) -> Result<Record, CliError> {
         let hashes = files.iter().map(|file| Ok(((*file).to_owned(), sha256(&self.room.join(file))?.1)));
         Ok(Record {
             key,
-            files: hashes.collect::<Result<_, Failure>>()?,
-            facts: serde_json::to_value(facts).map_err(|error| Failure::data(format!("cannot record: {error}")))?,
+            files: hashes.collect::<Result<_, CliError>>()?,
+            facts: serde_json::to_value(facts).map_err(|error| CliError::data(format!("cannot record: {error}")))?,
             seconds: (started.elapsed().as_secs_f64() * 1e3).round() / 1e3,
         })
     }
@@ -120,7 +120,7 @@ impl Stages {
     }
 
     /// Notes that a stage is done.
-    fn keep(&mut self, name: &'static str, record: Record, reused: bool) -> Result<(), Failure> {
+    fn keep(&mut self, name: &'static str, record: Record, reused: bool) -> Result<(), CliError> {
         create(&self.room)?;
         if !reused {
             write_json(&self.record_path(name), &record)?;
@@ -154,10 +154,10 @@ impl Stages {
     }
 
     /// Moves everything to where it belongs. Without a `run.json` the folder is unfinished.
-    pub(crate) fn finish(self, mut run: Run) -> Result<(), Failure> {
+    pub(crate) fn finish(self, mut run: Run) -> Result<(), CliError> {
         let started = Instant::now();
         let problem =
-            |path: &Path, error: &std::io::Error| Failure::data(format!("{}: cannot write: {error}", path.display()));
+            |path: &Path, error: &std::io::Error| CliError::data(format!("{}: cannot write: {error}", path.display()));
         let record = self.out.join("run.json");
         // Until all files are there, what says so would be wrong.
         let moved: Vec<&String> = self.done.iter().flat_map(|(_, record, _)| record.files.keys()).collect();

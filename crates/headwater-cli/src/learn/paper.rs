@@ -1,14 +1,14 @@
 //! The paper's learner on a file: settings, tuning, the loop with its trace and checkpoints.
 
 use super::Learn;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::interrupt::{self, Polling};
-use crate::screen::{Screen, count, number, table};
+use crate::terminal::{Terminal, count, number, table};
 use headwater::confidence::Forecast;
 use headwater::learn::gsl::{Constraint, Gsl, GslParams};
 use headwater::learn::tested;
 use headwater::{Model, Panel};
-use headwater_files::{Draft, read_known};
+use headwater_files::{AtomicFile, read_known};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -38,16 +38,16 @@ pub(super) struct Checkpoint {
 pub(super) struct Learned {
     pub(super) model: Model,
     pub(super) settings: Map<String, Value>,
-    pub(super) trace: Option<Draft>,
+    pub(super) trace: Option<AtomicFile>,
 }
 
 impl Learn {
-    pub(super) fn paper_params(&self, resumed: Option<&Checkpoint>) -> Result<GslParams, Failure> {
+    pub(super) fn paper_params(&self, resumed: Option<&Checkpoint>) -> Result<GslParams, CliError> {
         let adaptation = match (self.number_for_adaptation(), resumed) {
             (Some(value), _) => value,
             (None, Some(checkpoint)) if self.fit.adaptation.is_none() => checkpoint.learner.params().adaptation,
             (None, _) => {
-                return Err(Failure::usage(
+                return Err(CliError::usage(
                     "--method gsl cannot estimate δ: it needs a number for --adaptation",
                     "the paper's simulations use --adaptation 0.05, its posts --adaptation 0.0001",
                 ));
@@ -64,7 +64,7 @@ impl Learn {
             constraint: self.fit.constraint.map_or(kept.constraint, Constraint::from),
         };
         if resumed.is_some_and(|checkpoint| *checkpoint.learner.params() != params) {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "the options differ from those the checkpoint was made with",
                 format!("leave them out: --resume keeps them (it was made with {kept:?})"),
             ));
@@ -80,22 +80,22 @@ impl Learn {
         params: &GslParams,
         resumed: Option<Checkpoint>,
         warnings: &mut Vec<String>,
-        screen: &Screen,
-    ) -> Result<Learned, Failure> {
-        let about = Failure::about(&self.beliefs);
+        terminal: &Terminal,
+    ) -> Result<Learned, CliError> {
+        let about = CliError::about(&self.beliefs);
         let (mut learner, mut forecast) = match resumed {
             Some(checkpoint) => continued(checkpoint, panel)?,
             None => (self.learner(panel, params)?, Forecast::default()),
         };
         if self.tune {
-            learner = tuned(&learner, panel, screen).map_err(&about)?;
+            learner = tuned(&learner, panel, terminal).map_err(&about)?;
         }
         let params = learner.params().clone();
         let (bound, warning) = tested::stability(panel, &learner).map_err(&about)?;
         // Said before the long part.
-        warning.into_iter().for_each(|warning| screen.keep(warnings, warning));
-        let trace = self.go_through(panel, &mut learner, &mut forecast, screen)?;
-        let model = screen.watched(None, || tested::finish(panel, learner, forecast, bound)).map_err(&about)?;
+        warning.into_iter().for_each(|warning| terminal.keep(warnings, warning));
+        let trace = self.go_through(panel, &mut learner, &mut forecast, terminal)?;
+        let model = terminal.watched(None, || tested::finish(panel, learner, forecast, bound)).map_err(&about)?;
         let settings = json!({
             "window": params.window,
             "learning_rate": params.learning_rate,
@@ -108,12 +108,12 @@ impl Learn {
         Ok(Learned { model, settings, trace })
     }
 
-    fn learner(&self, panel: &Panel, params: &GslParams) -> Result<Gsl, Failure> {
+    fn learner(&self, panel: &Panel, params: &GslParams) -> Result<Gsl, CliError> {
         let mut learner = Gsl::new(panel.roster().clone(), params.clone())?;
         if let Some(support) = self.support(panel)? {
             learner = learner.within(support)?;
         }
-        let known = |path: &Path| read_known(path)?.aligned(panel.roster()).map_err(Failure::about(path));
+        let known = |path: &Path| read_known(path)?.aligned(panel.roster()).map_err(CliError::about(path));
         if let Some(path) = &self.initial {
             let initial = known(path)?.combination.ok_or_else(|| lacks(path, "combination"))?;
             learner = learner.starting_from(&initial)?;
@@ -130,17 +130,17 @@ impl Learn {
         panel: &Panel,
         learner: &mut Gsl,
         forecast: &mut Forecast,
-        screen: &Screen,
-    ) -> Result<Option<Draft>, Failure> {
+        terminal: &Terminal,
+    ) -> Result<Option<AtomicFile>, CliError> {
         let mut trace = self.trace.as_deref().map(|path| self.open_trace(path, panel)).transpose()?;
         let total = panel.steps() * learner.params().passes;
         let every = self.trace_every.map_or(total.div_ceil(TRACE_ROWS), |every| every as usize);
         let limit = if trace.is_some() { every.min(FRAMES_PER_LOOK) } else { FRAMES_PER_LOOK };
         let polling = self.checkpoint.as_ref().map(|_| Polling::new());
-        let mut progress = screen.progress("learning", total as u64);
+        let mut progress = terminal.progress("learning", total as u64);
         let mut saved = Instant::now();
         let mut next_row = 0;
-        while let Some(step) = learner.advance(panel, limit).map_err(Failure::about(&self.beliefs))? {
+        while let Some(step) = learner.advance(panel, limit).map_err(CliError::about(&self.beliefs))? {
             forecast.add(&step.forecast);
             let done = step.pass * panel.steps() + step.seen;
             progress.at(done as u64);
@@ -158,7 +158,7 @@ impl Learn {
             }
             if stop {
                 let remark = format!("continue with --resume {}", path.display());
-                return Err(Failure::Interrupted { remark: Some(remark) });
+                return Err(CliError::Interrupted { remark: Some(remark) });
             }
         }
         drop(polling);
@@ -168,12 +168,12 @@ impl Learn {
         Ok(trace.map(|(draft, _)| draft))
     }
 
-    fn open_trace(&self, path: &Path, panel: &Panel) -> Result<(Draft, Vec<f64>), Failure> {
+    fn open_trace(&self, path: &Path, panel: &Panel) -> Result<(AtomicFile, Vec<f64>), CliError> {
         let truth =
-            self.truth.as_ref().ok_or_else(|| Failure::usage("--trace needs --truth", "give the truth.json"))?;
-        let known = read_known(truth)?.aligned(panel.roster()).map_err(Failure::about(truth))?;
+            self.truth.as_ref().ok_or_else(|| CliError::usage("--trace needs --truth", "give the truth.json"))?;
+        let known = read_known(truth)?.aligned(panel.roster()).map_err(CliError::about(truth))?;
         let combination = known.combination.ok_or_else(|| lacks(truth, "combination"))?;
-        let mut draft = Draft::create(path)?;
+        let mut draft = AtomicFile::create(path)?;
         writeln!(draft, "step,error").map_err(cannot_write(path))?;
         Ok((draft, combination.to_columns()))
     }
@@ -181,9 +181,9 @@ impl Learn {
 
 /// A learner taken up where it stopped. Forecasts count over the second half; when the beliefs have grown so much that
 /// the learner stopped before that half, they start anew.
-fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), Failure> {
+fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), CliError> {
     if !checkpoint.learner.remembers(panel) {
-        return Err(Failure::Data {
+        return Err(CliError::Data {
             message: "the checkpoint was made on other beliefs than these".into(),
             hint: Some("resume with the file it was started on, or one that continues it".into()),
         });
@@ -194,28 +194,28 @@ fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), F
 }
 
 /// The setting that forecasts best, and what else was tried.
-fn tuned(learner: &Gsl, panel: &Panel, screen: &Screen) -> Result<Gsl, headwater::Error> {
-    let mut tried = screen.watched(None, || tested::tune(panel, learner))?;
+fn tuned(learner: &Gsl, panel: &Panel, terminal: &Terminal) -> Result<Gsl, headwater::Error> {
+    let mut tried = terminal.watched(None, || tested::tune(panel, learner))?;
     let rows = tried.iter().take(5).map(|(params, error)| {
         let settings = [params.window.to_string(), number(params.learning_rate), number(params.sparsity)];
         settings.into_iter().chain([number(error / tried[0].1)]).collect()
     });
     let shown = table(&["window", "learning rate", "sparsity", "error / best"], 0, rows.collect());
-    screen.remark(&format!("tuned over {}; the best five:\n{shown}", count(tried.len(), "setting")));
+    terminal.remark(&format!("tuned over {}; the best five:\n{shown}", count(tried.len(), "setting")));
     learner.afresh(tried.swap_remove(0).0)
 }
 
-fn lacks(path: &Path, key: &str) -> Failure {
-    Failure::data(format!("{}: has no {key:?}", path.display()))
+fn lacks(path: &Path, key: &str) -> CliError {
+    CliError::data(format!("{}: has no {key:?}", path.display()))
 }
 
-fn cannot_write(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
+fn cannot_write(path: &Path) -> impl FnOnce(std::io::Error) -> CliError {
     let path = path.to_owned();
-    move |error| Failure::data(format!("{}: cannot write: {error}", path.display()))
+    move |error| CliError::data(format!("{}: cannot write: {error}", path.display()))
 }
 
-pub(super) fn read_checkpoint(path: &Path) -> Result<Checkpoint, Failure> {
-    let say = |problem: String| Failure::data(format!("{}: {problem}", path.display()));
+pub(super) fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
+    let say = |problem: String| CliError::data(format!("{}: {problem}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| say(format!("cannot read: {error}")))?;
     let checkpoint: Checkpoint = serde_json::from_reader(std::io::BufReader::new(file))
         .map_err(|error| say(format!("is not a checkpoint of this program: {error}")))?;
@@ -228,7 +228,7 @@ pub(super) fn read_checkpoint(path: &Path) -> Result<Checkpoint, Failure> {
     Ok(checkpoint)
 }
 
-fn write_checkpoint(path: &Path, learner: &Gsl, forecast: &Forecast) -> Result<(), Failure> {
+fn write_checkpoint(path: &Path, learner: &Gsl, forecast: &Forecast) -> Result<(), CliError> {
     /// What [`Checkpoint`] reads back, without a copy of the learner.
     #[derive(Serialize)]
     struct Borrowed<'a> {
@@ -236,8 +236,8 @@ fn write_checkpoint(path: &Path, learner: &Gsl, forecast: &Forecast) -> Result<(
         learner: &'a Gsl,
         forecast: &'a Forecast,
     }
-    let mut draft = Draft::create(path)?;
+    let mut draft = AtomicFile::create(path)?;
     serde_json::to_writer(&mut draft, &Borrowed { format: CHECKPOINT_FORMAT, learner, forecast })
-        .map_err(|error| Failure::data(format!("{}: cannot write: {error}", path.display())))?;
+        .map_err(|error| CliError::data(format!("{}: cannot write: {error}", path.display())))?;
     Ok(draft.commit()?)
 }

@@ -2,7 +2,7 @@
 //!
 //! In: the folder of third-party data. Out: matrices, curves and series as they are in the files.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use headwater::{Panel, Roster};
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ impl Authors {
     }
 
     /// A matrix of the simulations, row by row.
-    pub(crate) fn matrix(&self, name: &str) -> Result<Option<Vec<Vec<f64>>>, Failure> {
+    pub(crate) fn matrix(&self, name: &str) -> Result<Option<Vec<Vec<f64>>>, CliError> {
         let path = self.folder.join("epfl-synthetic").join(name);
         if !path.is_file() {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Authors {
     }
 
     /// An error curve of the simulations: step and error.
-    pub(crate) fn curve(&self, name: &str) -> Result<Option<Vec<(f64, f64)>>, Failure> {
+    pub(crate) fn curve(&self, name: &str) -> Result<Option<Vec<(f64, f64)>>, CliError> {
         let path = self.folder.join("epfl-synthetic").join(format!("error_21_{name}.csv"));
         if !path.is_file() {
             return Ok(None);
@@ -78,7 +78,7 @@ impl Authors {
     }
 
     /// The share of steps at which agent 5 names the true state, by model.
-    pub(crate) fn truth_rate(&self, model: &str) -> Result<Option<f64>, Failure> {
+    pub(crate) fn truth_rate(&self, model: &str) -> Result<Option<f64>, CliError> {
         let path = self.folder.join("epfl-synthetic/state_true_rate.csv");
         if !path.is_file() {
             return Ok(None);
@@ -90,11 +90,11 @@ impl Authors {
     }
 
     /// The three Twitter networks.
-    pub(crate) fn twitter(&self) -> Result<Vec<Twitter>, Failure> {
+    pub(crate) fn twitter(&self) -> Result<Vec<Twitter>, CliError> {
         NETWORKS.into_iter().map(|network| self.network(network)).collect()
     }
 
-    fn network(&self, (name, passes, decay, hub): (&'static str, usize, f64, usize)) -> Result<Twitter, Failure> {
+    fn network(&self, (name, passes, decay, hub): (&'static str, usize, f64, usize)) -> Result<Twitter, CliError> {
         let file = |what: &str| self.folder.join("epfl-twitter").join(format!("{name}_{what}.csv"));
         let beliefs = Table::read(&file("log_beliefs"), true)?;
         let names: Vec<String> = beliefs.header.iter().skip(1).cloned().collect();
@@ -110,10 +110,10 @@ impl Authors {
         };
         let edges = (0..edges.rows.len())
             .map(|row| Ok((number(row, 0)?, number(row, 1)?, weights[row])))
-            .collect::<Result<_, Failure>>()?;
+            .collect::<Result<_, CliError>>()?;
         let influence = Table::read(&file("authors_influence_as_released"), false)?;
         let sorted: Vec<f64> =
-            (0..influence.rows.len()).map(|row| Ok(influence.numbers(row, 0)?[0])).collect::<Result<_, Failure>>()?;
+            (0..influence.rows.len()).map(|row| Ok(influence.numbers(row, 0)?[0])).collect::<Result<_, CliError>>()?;
         let original = agents.column("original_perron")?;
         Ok(Twitter {
             name,
@@ -147,31 +147,31 @@ struct Table {
 }
 
 impl Table {
-    fn read(path: &Path, header: bool) -> Result<Self, Failure> {
+    fn read(path: &Path, header: bool) -> Result<Self, CliError> {
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::data(format!("{}: cannot read: {error}", path.display())))?;
+            .map_err(|error| CliError::data(format!("{}: cannot read: {error}", path.display())))?;
         let mut rows: Vec<Vec<String>> =
             text.lines().map(|line| line.split(',').map(|cell| cell.trim().to_owned()).collect()).collect();
         let header = if header && !rows.is_empty() { rows.remove(0) } else { Vec::new() };
         Ok(Table { path: path.to_owned(), header, rows })
     }
 
-    fn problem(&self, row: usize, wanted: &str) -> Failure {
+    fn problem(&self, row: usize, wanted: &str) -> CliError {
         let line = row + 1 + usize::from(!self.header.is_empty());
-        Failure::data(format!("{}, line {line}: wanted {wanted}", self.path.display()))
+        CliError::data(format!("{}, line {line}: wanted {wanted}", self.path.display()))
     }
 
     /// The numbers of a row from a column on.
-    fn numbers(&self, row: usize, from: usize) -> Result<Vec<f64>, Failure> {
+    fn numbers(&self, row: usize, from: usize) -> Result<Vec<f64>, CliError> {
         let cells = self.rows[row].iter().skip(from);
         let numbers: Option<Vec<f64>> = cells.map(|cell| cell.parse().ok().filter(|v: &f64| v.is_finite())).collect();
         numbers.filter(|numbers| !numbers.is_empty()).ok_or_else(|| self.problem(row, "numbers"))
     }
 
     /// A column by name.
-    fn column(&self, name: &str) -> Result<Vec<f64>, Failure> {
+    fn column(&self, name: &str) -> Result<Vec<f64>, CliError> {
         let place = self.header.iter().position(|header| header == name).ok_or_else(|| {
-            Failure::data(format!("{}: no column {name:?}; there is {}", self.path.display(), self.header.join(", ")))
+            CliError::data(format!("{}: no column {name:?}; there is {}", self.path.display(), self.header.join(", ")))
         })?;
         let cell = |row: usize| {
             let cell = self.rows[row].get(place).and_then(|cell| cell.parse().ok()).filter(|v: &f64| v.is_finite());

@@ -2,11 +2,11 @@
 
 use super::stage::{self, Spread, Stage, curve, even, mean, reference, twice};
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::number;
+use crate::error::CliError;
+use crate::terminal::number;
 use faer::MatRef;
 use headwater::learn::gsl::{Gsl, GslParams};
-use headwater::learn::track::{Tracker, Tracking};
+use headwater::learn::track::{TrackParams, Tracker};
 use headwater::model::ChangeKind;
 use headwater::simulate::{Change, WorldParams};
 use headwater_report::{Axis, Chart, Figure, Series};
@@ -36,7 +36,7 @@ struct Errors {
     unfounded: usize,
 }
 
-pub(super) fn topology(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn topology(run: &Run<'_>) -> Result<Outcome, CliError> {
     let stage = Stage::find(run.authors)?;
     let (seeds, steps, rates) = (run.seeds(), run.pick(40_000, 120_000), [0.1, 0.3]);
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
@@ -140,7 +140,7 @@ fn early(found: &[Errors], index: usize) -> f64 {
     Spread::of(found.iter().map(|errors| mean(&errors.paper[index][..POINTS / 10]))).median
 }
 
-pub(super) fn state(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn state(run: &Run<'_>) -> Result<Outcome, CliError> {
     let stage = Stage::find(run.authors)?;
     let (seeds, steps) = (run.seeds(), 70_000);
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
@@ -210,14 +210,14 @@ fn reports(found: &[Errors]) -> (usize, usize, Spread, usize) {
 /// Steps after a change within which a report is of that change.
 const WITHIN: usize = 200;
 
-fn follow(stage: &Stage, change: Change, steps: usize, rates: &[f64], seed: u64) -> Result<Errors, Failure> {
+fn follow(stage: &Stage, change: Change, steps: usize, rates: &[f64], seed: u64) -> Result<Errors, CliError> {
     let mut world = stage.world(WorldParams { changes: vec![change], ..stage::released(seed, steps) })?;
     let roster = world.roster().clone();
     let (agents, ratios) = (roster.agents().len(), roster.ratios());
     let params = |rate: &f64| GslParams { learning_rate: *rate, ..GslParams::default() };
     let mut learners: Vec<Gsl> =
         rates.iter().map(|rate| Gsl::new(roster.clone(), params(rate))).collect::<Result<_, _>>()?;
-    let mut tracker = Tracker::new(roster, Tracking::default())?;
+    let mut tracker = Tracker::new(roster, TrackParams::default())?;
     let mut errors = Errors {
         paper: vec![Vec::new(); rates.len()],
         ours: Vec::new(),

@@ -4,8 +4,8 @@ use super::stage::{
     self, PRINTED, ROUNDS, Spread, Stage, curve, evidence_distance, final_mean, mean, reference, spaced, twice, until,
 };
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::number;
+use crate::error::CliError;
+use crate::terminal::number;
 use headwater_report::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -31,7 +31,7 @@ struct Errors {
     trace: f64,
 }
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let stage = Stage::find(run.authors)?;
     let seeds = run.seeds();
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
@@ -119,7 +119,7 @@ fn drawn(window: usize) -> Vec<usize> {
     spaced(window + 2 + ROLLING, STEPS, POINTS)
 }
 
-fn one(stage: &Stage, seed: u64) -> Result<Errors, Failure> {
+fn one(stage: &Stage, seed: u64) -> Result<Errors, CliError> {
     let (panel, truth) = stage.run(stage::released(seed, STEPS))?;
     let ratios = truth.evidence.ratios();
     let variances = |agent: usize| -> f64 {

@@ -2,8 +2,8 @@
 
 use super::stage::{self, PRINTED, ROUNDS, Spread, Stage, curve, distance, final_mean, mean, reference, spaced, until};
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::number;
+use crate::error::CliError;
+use crate::terminal::number;
 use headwater::learn::gsl::Gsl;
 use headwater::{Evidence, Panel as Beliefs};
 use headwater_report::{Axis, Chart, Figure, Panel, Series};
@@ -57,7 +57,7 @@ fn setups() -> Vec<Setup> {
 const AUTHORS: [(&str, &str); 4] =
     [("graph_w1", "M = 1"), ("graph_w10", "M = 10"), ("graph_w50", "M = 50"), ("graph_known_L", "L̄ known")];
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let stage = Stage::find(run.authors)?;
     let (seeds, setups) = (run.seeds(), setups());
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
@@ -153,7 +153,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
 const POINTS: usize = 120;
 
 /// Everything of one seed.
-fn one(stage: &Stage, setups: &[Setup], seed: u64) -> Result<Errors, Failure> {
+fn one(stage: &Stage, setups: &[Setup], seed: u64) -> Result<Errors, CliError> {
     let (panel, truth) = stage.run(stage::released(seed, LONG))?;
     let columns = truth.combination.to_columns();
     let mut errors = Errors { curves: BTreeMap::new(), last: BTreeMap::new(), ours: Vec::new() };
@@ -170,7 +170,7 @@ fn one(stage: &Stage, setups: &[Setup], seed: u64) -> Result<Errors, Failure> {
 }
 
 /// Errors at the drawn steps, and their mean over the last ones.
-fn follow(panel: &Beliefs, evidence: &Evidence, columns: &[f64], setup: &Setup) -> Result<(Vec<f64>, f64), Failure> {
+fn follow(panel: &Beliefs, evidence: &Evidence, columns: &[f64], setup: &Setup) -> Result<(Vec<f64>, f64), CliError> {
     let mut learner: Gsl = stage::gsl(panel, setup.window, setup.rate)?;
     if setup.known {
         learner = learner.knowing(evidence.clone())?;

@@ -2,8 +2,8 @@
 
 use super::stage::{self, Spread, Stage, until};
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::{number, percent};
+use crate::error::CliError;
+use crate::terminal::{number, percent};
 use headwater::simulate::WorldParams;
 use headwater::{Model, influence};
 use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
@@ -25,7 +25,7 @@ struct Shares {
     ours: Vec<f64>,
 }
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let stage = Stage::find(run.authors)?;
     let seeds = run.seeds();
     let tasks: Vec<(usize, u64)> = CASES.iter().flat_map(|&case| seeds.iter().map(move |&seed| (case, seed))).collect();
@@ -105,7 +105,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
 }
 
 /// What the authors' file for one influential agent holds, which is not that.
-fn authors(run: &Run<'_>, case: usize, truth: &[f64]) -> Result<String, Failure> {
+fn authors(run: &Run<'_>, case: usize, truth: &[f64]) -> Result<String, CliError> {
     let (Some(known), Some(learned)) =
         (run.authors.matrix("influences_21_true_1inf.csv")?, run.authors.matrix("influences_21_w50_1inf.csv")?)
     else {
@@ -140,11 +140,11 @@ fn far(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum()
 }
 
-fn one(stage: &Stage, influential: usize, seed: u64) -> Result<Shares, Failure> {
+fn one(stage: &Stage, influential: usize, seed: u64) -> Result<Shares, CliError> {
     let (panel, truth) = stage.run(WorldParams { influential, ..stage::released(seed, STEPS) })?;
     let mut learner = stage::gsl(&panel, 50, 0.1)?;
     until(&mut learner, &panel, STEPS)?;
-    let shares = |model: &Model| -> Result<Vec<f64>, Failure> {
+    let shares = |model: &Model| -> Result<Vec<f64>, CliError> {
         let found = influence(model)?;
         Ok(found.share.unwrap_or(found.influence))
     };

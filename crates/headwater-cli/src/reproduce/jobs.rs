@@ -1,9 +1,9 @@
 //! Work cut into independent jobs: parallel, with progress, and kept as they finish, so that an interrupted run goes on
 //! where it stopped.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{create, write_json};
-use crate::screen::Screen;
+use crate::terminal::Terminal;
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 /// Where the finished jobs of one experiment are kept.
 pub(crate) struct Jobs<'a> {
-    pub(crate) screen: &'a Screen,
+    pub(crate) terminal: &'a Terminal,
     /// Shown with the progress.
     pub(crate) name: &'static str,
     /// One file a job.
@@ -33,13 +33,13 @@ impl Jobs<'_> {
     pub(crate) fn all<T>(
         &self,
         keys: &[String],
-        job: impl Fn(usize) -> Result<T, Failure> + Sync,
-    ) -> Result<Vec<T>, Failure>
+        job: impl Fn(usize) -> Result<T, CliError> + Sync,
+    ) -> Result<Vec<T>, CliError>
     where
         T: Serialize + DeserializeOwned + Send,
     {
         create(&self.folder)?;
-        let progress = Mutex::new((self.screen.progress(self.name, keys.len() as u64), 0));
+        let progress = Mutex::new((self.terminal.progress(self.name, keys.len() as u64), 0));
         let one = |(index, key): (usize, &String)| {
             let path = self.folder.join(format!("{key}.json"));
             let result = match self.kept(&path) {

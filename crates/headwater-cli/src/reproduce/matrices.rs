@@ -2,8 +2,8 @@
 
 use super::stage::{self, Stage, distance, until};
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::number;
+use crate::error::CliError;
+use crate::terminal::number;
 use headwater::Combination;
 use headwater_report::{Figure, Heat, Panel};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ const STEPS: usize = 120_000;
 /// Steps ours sees.
 const OURS: usize = 80;
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let stage = Stage::find(run.authors)?;
     let seed = run.seed;
     let found = run.jobs.all(&["learned".to_owned()], |_| {

@@ -1,7 +1,7 @@
 //! The page: claim by claim, what the paper says and what was found, with the figures.
 
 use super::{Experiment, Headline};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{create, write};
 use std::fmt::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ says what and why. A dash means that there is nothing to compare.
 ";
 
 /// Writes the page, and the figures it shows into a folder of its name beside it.
-pub(super) fn write_page(path: &Path, out: &Path, headlines: &[(&Experiment, Headline)]) -> Result<(), Failure> {
+pub(super) fn write_page(path: &Path, out: &Path, headlines: &[(&Experiment, Headline)]) -> Result<(), CliError> {
     let stem = path.file_stem().map_or("replication".into(), |stem| stem.to_string_lossy().into_owned());
     let above = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     // Beside the figures the page may point at them; elsewhere it takes them along.
@@ -49,7 +49,7 @@ pub(super) fn write_page(path: &Path, out: &Path, headlines: &[(&Experiment, Hea
                     false => format!("{}-{}.svg", experiment.name, figure.stem),
                 };
                 let bytes = std::fs::read(&drawn)
-                    .map_err(|error| Failure::data(format!("{}: cannot read: {error}", drawn.display())))?;
+                    .map_err(|error| CliError::data(format!("{}: cannot read: {error}", drawn.display())))?;
                 write(&folder.join(&name), &bytes)?;
                 format!("{stem}/{name}")
             };

@@ -1,8 +1,8 @@
 //! The table of sample posts: the paper's probabilities beside those of our scorers.
 
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::number;
+use crate::error::CliError;
+use crate::terminal::number;
 use headwater_posts::Scorer;
 use headwater_posts::score::builtin::Builtin;
 use headwater_posts::score::roberta::Roberta;
@@ -19,9 +19,9 @@ const SAMPLES: [(&str, f64); 3] = [
 /// Probabilities this close agree.
 const CLOSE: f64 = 0.1;
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let texts = SAMPLES.map(|(text, _)| text);
-    let score = |scorer: &dyn Scorer| -> Result<Vec<f64>, Failure> {
+    let score = |scorer: &dyn Scorer| -> Result<Vec<f64>, CliError> {
         Ok(scorer.score(&texts)?.into_iter().map(|sentiment| sentiment.score()).collect())
     };
     let builtin = score(&Builtin::new())?;

@@ -1,9 +1,9 @@
 //! The stage of the paper's simulations: its network and likelihoods, and what several experiments do on it.
 
 use super::authors::Authors;
-use crate::failure::Failure;
+use crate::error::CliError;
 use headwater::learn::gsl::{Gsl, GslParams};
-use headwater::learn::whitened::{Whitened, whitened};
+use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
 use headwater::{Combination, Evidence, Model, Panel};
 use headwater_report::{Chart, Panel as Picture, Point, Series, Shape};
@@ -28,7 +28,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// The authors' network, or where it is not at hand one drawn with the same parameters.
-    pub(crate) fn find(authors: &Authors) -> Result<Self, Failure> {
+    pub(crate) fn find(authors: &Authors) -> Result<Self, CliError> {
         let matrix = authors.matrix("matrix_21_true.csv")?;
         let released = matrix.is_some();
         let combination = match matrix {
@@ -44,12 +44,12 @@ impl Stage {
     }
 
     /// A world on it.
-    pub(crate) fn world(&self, params: WorldParams) -> Result<World, Failure> {
+    pub(crate) fn world(&self, params: WorldParams) -> Result<World, CliError> {
         Ok(World::on_graph(params, self.names.clone(), &self.edges)?)
     }
 
     /// A world on it, run to its end.
-    pub(crate) fn run(&self, params: WorldParams) -> Result<(Panel, Model), Failure> {
+    pub(crate) fn run(&self, params: WorldParams) -> Result<(Panel, Model), CliError> {
         let mut world = self.world(params)?;
         let panel = run(&mut world)?;
         Ok((panel, world.truth()))
@@ -66,7 +66,7 @@ impl Stage {
 }
 
 /// A matrix, row by row, as weights.
-pub(crate) fn combination(rows: &[Vec<f64>]) -> Result<Combination, Failure> {
+pub(crate) fn combination(rows: &[Vec<f64>]) -> Result<Combination, CliError> {
     let size = rows.len();
     let cells = (0..size * size).map(|cell| rows[cell % size].get(cell / size).copied().unwrap_or(f64::NAN));
     Ok(Combination::from_columns(cells.collect(), size)?)
@@ -78,12 +78,12 @@ pub(crate) fn released(seed: u64, steps: usize) -> WorldParams {
 }
 
 /// The paper's learner with a window and a step size.
-pub(crate) fn gsl(panel: &Panel, window: usize, learning_rate: f64) -> Result<Gsl, Failure> {
+pub(crate) fn gsl(panel: &Panel, window: usize, learning_rate: f64) -> Result<Gsl, CliError> {
     Ok(Gsl::new(panel.roster().clone(), GslParams { window, learning_rate, ..GslParams::default() })?)
 }
 
 /// Learns on until so many frames were seen.
-pub(crate) fn until(learner: &mut Gsl, panel: &Panel, step: usize) -> Result<(), Failure> {
+pub(crate) fn until(learner: &mut Gsl, panel: &Panel, step: usize) -> Result<(), CliError> {
     while learner.position().0 < step {
         let left = step - learner.position().0;
         if learner.advance(panel, left)?.is_none() {
@@ -105,11 +105,11 @@ pub(crate) fn evidence_distance(a: &Evidence, b: &Evidence) -> f64 {
 }
 
 /// The whitened learner after so many steps; `None` before it can say anything.
-pub(crate) fn ours(panel: &Panel, steps: usize) -> Result<Option<Model>, Failure> {
+pub(crate) fn ours(panel: &Panel, steps: usize) -> Result<Option<Model>, CliError> {
     if steps > panel.steps() {
         return Ok(None);
     }
-    Ok(Some(whitened(&panel.slice(0..steps)?, &Whitened::default())?))
+    Ok(Some(whitened(&panel.slice(0..steps)?, &WhitenedParams::default())?))
 }
 
 /// About so many steps up to the last, closer together at the beginning.

@@ -5,8 +5,8 @@
 
 use super::stage::{Spread, evidence_distance, mean};
 use super::{Claim, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::number;
+use crate::error::CliError;
+use crate::terminal::number;
 use faer::{Mat, Side};
 use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::simulate::{Likelihoods, World, WorldParams, run as run_world};
@@ -46,7 +46,7 @@ struct Limits {
     falls: Vec<Vec<Vec<f64>>>,
 }
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let seeds = run.seeds();
     let steps = run.pick(80_000, 400_000);
     let slowest = slowest(run.seed)?;
@@ -194,7 +194,7 @@ fn line(points: &[(f64, f64)]) -> f64 {
     product / points.iter().map(|(x, _)| (x - mx).powi(2)).sum::<f64>()
 }
 
-fn world(seed: u64, network: u64, steps: usize) -> Result<(Beliefs, Model), Failure> {
+fn world(seed: u64, network: u64, steps: usize) -> Result<(Beliefs, Model), CliError> {
     let params = WorldParams {
         agents: AGENTS,
         edge_probability: 0.4,
@@ -223,7 +223,7 @@ struct Slowest {
 }
 
 /// From the covariance of what the learner regresses on, x = Λ_{i−1} less the mean of its window.
-fn slowest(seed: u64) -> Result<Slowest, Failure> {
+fn slowest(seed: u64) -> Result<Slowest, CliError> {
     let (panel, truth) = world(seed.wrapping_add(1000), seed, 100_000)?;
     let (ratios, steps) = (panel.ratios(), panel.steps());
     let width = AGENTS * ratios;
@@ -246,14 +246,14 @@ fn slowest(seed: u64) -> Result<Slowest, Failure> {
         let old = &cells[(step - FALL_WINDOW) * width..(step - FALL_WINDOW + 1) * width];
         sum.iter_mut().zip(frame.iter().zip(old)).for_each(|(sum, (new, old))| *sum += new - old);
     }
-    let undefined = |_| Failure::data("the covariance of simulated beliefs has no eigenvalues");
+    let undefined = |_| CliError::data("the covariance of simulated beliefs has no eigenvalues");
     let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(undefined)?;
     let smallest = eigen.S().column_vector()[0] / (steps - FALL_WINDOW) as f64;
     let direction = (0..AGENTS).map(|agent| eigen.U()[(agent, 0)]).collect();
     Ok(Slowest { nu: (1.0 - truth.adaptation).powi(2) * smallest, direction })
 }
 
-fn start(panel: &Beliefs, window: usize, learning_rate: f64) -> Result<Gsl, Failure> {
+fn start(panel: &Beliefs, window: usize, learning_rate: f64) -> Result<Gsl, CliError> {
     Ok(Gsl::new(panel.roster().clone(), GslParams { window, learning_rate, ..GslParams::default() })?)
 }
 
@@ -261,7 +261,7 @@ fn start(panel: &Beliefs, window: usize, learning_rate: f64) -> Result<Gsl, Fail
 const APART: usize = 50;
 
 /// Mean errors of A and of the evidence over the second half.
-fn limit(panel: &Beliefs, truth: &Model, window: usize, rate: f64) -> Result<(f64, f64), Failure> {
+fn limit(panel: &Beliefs, truth: &Model, window: usize, rate: f64) -> Result<(f64, f64), CliError> {
     let mut learner = start(panel, window, rate)?;
     let columns = truth.combination.to_columns();
     let (mut weights, mut evidence) = (Vec::new(), Vec::new());
@@ -275,7 +275,7 @@ fn limit(panel: &Beliefs, truth: &Model, window: usize, rate: f64) -> Result<(f6
     Ok((mean(&weights), mean(&evidence)))
 }
 
-fn one(seed: u64, network: u64, steps: usize, slowest: &Slowest) -> Result<Limits, Failure> {
+fn one(seed: u64, network: u64, steps: usize, slowest: &Slowest) -> Result<Limits, CliError> {
     let (panel, truth) = world(seed, network, steps)?;
     let mut limits = Limits { by_rate: Vec::new(), by_window: Vec::new(), evidence: Vec::new(), falls: Vec::new() };
     for rate in RATES {

@@ -2,8 +2,8 @@
 
 use super::stage::{self, Spread, Stage, TRUTH, curve, spaced};
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::number;
+use crate::error::CliError;
+use crate::terminal::number;
 use headwater::influence::error_probability;
 use headwater::model::likeliest;
 use headwater::simulate::WorldParams;
@@ -34,7 +34,7 @@ struct Rates {
     predicted: f64,
 }
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let stage = Stage::find(run.authors)?;
     let seeds = run.seeds();
     let tasks: Vec<(usize, u64)> =
@@ -114,7 +114,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
     Ok(Outcome { plates: vec![Plate { stem: "truth-rate".into(), caption, figure }], numbers, claims })
 }
 
-fn one(stage: &Stage, model: usize, seed: u64) -> Result<Rates, Failure> {
+fn one(stage: &Stage, model: usize, seed: u64) -> Result<Rates, CliError> {
     let (_, influential, influential_scale) = MODELS[model];
     let params = WorldParams { influential, influential_scale, burn_in: 0, ..stage::released(seed, STEPS) };
     let mut world = stage.world(params)?;

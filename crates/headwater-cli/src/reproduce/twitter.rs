@@ -4,14 +4,14 @@
 use super::authors::Twitter;
 use super::stage::Spread;
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::failure::Failure;
-use crate::screen::number;
-use headwater::compare::{Known, compare};
-use headwater::confidence::{self, Learning, Rotation, judge, rotated};
+use crate::error::CliError;
+use crate::terminal::number;
+use headwater::compare::{GroundTruth, compare};
+use headwater::confidence::{self, CircularShifts, Learning, judge, rotated};
 use headwater::learn::gsl::{Gsl, GslParams};
-use headwater::learn::released::{Released, as_released};
-use headwater::learn::state_space::{self, StateSpace, state_space};
-use headwater::learn::whitened::{Whitened, held_out, whitened};
+use headwater::learn::released::{ReleasedParams, as_released};
+use headwater::learn::state_space::{self, StateSpaceParams, state_space};
+use headwater::learn::whitened::{WhitenedParams, held_out, whitened};
 use headwater::model::Skill;
 use headwater::{Combination, Model, Panel as Beliefs, influence};
 use headwater_report::{Axis, Chart, Figure, Link, Network, Node, Panel, Point, Series, Shape};
@@ -100,7 +100,7 @@ struct Found {
     hub_first_rotated: usize,
 }
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let networks = run.authors.twitter()?;
     let (seeds, rotations) = (run.pick(4, 12), run.pick(9, 99));
     let mut tasks = Vec::new();
@@ -173,13 +173,13 @@ fn hub(network: &Twitter) -> &str {
     &network.panel.roster().agents()[network.hub]
 }
 
-fn fit(network: &Twitter, panel: &Beliefs, way: Way, seed: u64) -> Result<Fit, Failure> {
-    let released = Released {
+fn fit(network: &Twitter, panel: &Beliefs, way: Way, seed: u64) -> Result<Fit, CliError> {
+    let released = ReleasedParams {
         passes: network.passes,
         decay: network.decay,
         transposed: way == Way::Mended,
         seed,
-        ..Released::default()
+        ..ReleasedParams::default()
     };
     let model = match way {
         Way::Released => as_released(panel, &released)?,
@@ -190,14 +190,14 @@ fn fit(network: &Twitter, panel: &Beliefs, way: Way, seed: u64) -> Result<Fit, F
             model
         }
         Way::Paper => paper(network, panel, &released)?,
-        Way::Whitened => whitened(panel, &Whitened { symbols: false, ..Whitened::default() })?,
+        Way::Whitened => whitened(panel, &WhitenedParams { symbols: false, ..WhitenedParams::default() })?,
         Way::StateSpace => {
-            let params = StateSpace { rounds: ROUNDS, tolerance: 0.0, ..StateSpace::default() };
+            let params = StateSpaceParams { rounds: ROUNDS, tolerance: 0.0, ..StateSpaceParams::default() };
             state_space(&panel.clone().silence_repeats().0, &params)?
         }
     };
     let found = influence(&model)?;
-    let known = Known {
+    let known = GroundTruth {
         roster: model.roster.clone(),
         combination: Some(Combination::from_triplets(network.edges.clone(), panel.agents())?),
         evidence: None,
@@ -209,7 +209,7 @@ fn fit(network: &Twitter, panel: &Beliefs, way: Way, seed: u64) -> Result<Fit, F
 }
 
 /// Algorithm 1 with what Section VI says, from the same random weights.
-fn paper(network: &Twitter, panel: &Beliefs, released: &Released) -> Result<Model, Failure> {
+fn paper(network: &Twitter, panel: &Beliefs, released: &ReleasedParams) -> Result<Model, CliError> {
     let params = GslParams {
         adaptation: released.adaptation,
         window: WINDOW,
@@ -220,7 +220,7 @@ fn paper(network: &Twitter, panel: &Beliefs, released: &Released) -> Result<Mode
         ..GslParams::default()
     };
     // No update at all leaves the first weights of the scripts.
-    let still = Released { learning_rate: 1e-300, sparsity: 0.0, passes: 1, ..released.clone() };
+    let still = ReleasedParams { learning_rate: 1e-300, sparsity: 0.0, passes: 1, ..released.clone() };
     let start = as_released(panel, &still)?.combination;
     let mut learner = Gsl::new(panel.roster().clone(), params)?.starting_from(&start)?;
     while learner.advance(panel, usize::MAX)?.is_some() {}
@@ -262,18 +262,18 @@ fn summary(network: &Twitter, fits: &[&Fit], rotated: &[&Fit]) -> Found {
 }
 
 /// The first line of a report on these series, with the rotation null: by the whitened and the state-space learner.
-fn verdicts(network: &Twitter, run: &Run<'_>) -> Result<[confidence::Verdict; 2], Failure> {
+fn verdicts(network: &Twitter, run: &Run<'_>) -> Result<[confidence::Verdict; 2], CliError> {
     use rayon::prelude::*;
     let judged = |panel: &Beliefs, skill: Option<Skill>, learning: Learning, rotations: u64| {
-        let null = Rotation::new(panel, learning, run.seed);
+        let null = CircularShifts::new(panel, learning, run.seed);
         let draws = (0..rotations).into_par_iter().map(|number| null.draw(number)).collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, Failure>(judge(skill.as_ref(), &Rotation::compare(&null.observed()?, &draws)))
+        Ok::<_, CliError>(judge(skill.as_ref(), &CircularShifts::compare(&null.observed()?, &draws)))
     };
-    let params = Whitened { symbols: false, ..Whitened::default() };
+    let params = WhitenedParams { symbols: false, ..WhitenedParams::default() };
     let skill = confidence::skill(&network.panel, &held_out(&network.panel, &params)?);
     let whitened = judged(&network.panel, skill, (&params).into(), run.pick(60, 200))?;
     let (said, _) = network.panel.clone().silence_repeats();
-    let params = StateSpace { rounds: ROUNDS, tolerance: 0.0, ..StateSpace::default() };
+    let params = StateSpaceParams { rounds: ROUNDS, tolerance: 0.0, ..StateSpaceParams::default() };
     let skill = state_space::skill(&said, &params)?;
     Ok([whitened, judged(&said, skill, (&params).into(), run.pick(20, 39))?])
 }

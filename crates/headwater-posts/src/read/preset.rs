@@ -4,7 +4,7 @@
 //! `docs/presets.md` says how to get such files.
 
 use super::{Columns, html};
-use crate::post::Draft;
+use crate::post::PostDraft;
 use serde_json::Value;
 
 /// Where a file comes from.
@@ -105,7 +105,7 @@ impl Preset {
     }
 
     /// The posts of one line; none where it holds something else.
-    pub fn posts(self, value: &Value) -> Vec<Result<Draft, String>> {
+    pub fn posts(self, value: &Value) -> Vec<Result<PostDraft, String>> {
         match (self, value) {
             (_, Value::Array(values)) => values.iter().flat_map(|value| self.posts(value)).collect(),
             (Preset::XV2, _) => x_v2(value),
@@ -137,7 +137,7 @@ fn find<'a>(list: Option<&'a Value>, id: Option<&str>) -> Option<&'a Value> {
     list?.as_array()?.iter().find(|item| item.get("id").and_then(Value::as_str) == Some(id))
 }
 
-fn x_v2(line: &Value) -> Vec<Result<Draft, String>> {
+fn x_v2(line: &Value) -> Vec<Result<PostDraft, String>> {
     let includes = line.get("includes");
     match line.get("data") {
         Some(Value::Array(posts)) => posts.iter().map(|post| x_v2_post(post, includes)).collect(),
@@ -148,7 +148,7 @@ fn x_v2(line: &Value) -> Vec<Result<Draft, String>> {
     }
 }
 
-fn x_v2_post(post: &Value, includes: Option<&Value>) -> Result<Draft, String> {
+fn x_v2_post(post: &Value, includes: Option<&Value>) -> Result<PostDraft, String> {
     let included = |kind: &str| includes.and_then(|includes| includes.get(kind));
     let author = text_at(post, &["author_id"]);
     let user = find(included("users"), author.as_deref()).and_then(|user| text_at(user, &["username"]));
@@ -169,18 +169,18 @@ fn x_v2_post(post: &Value, includes: Option<&Value>) -> Result<Draft, String> {
     if time.is_none() && post.get("text").is_some() {
         return Err("has no created_at; ask the API for tweet.fields=created_at,author_id".to_owned());
     }
-    Ok(Draft {
+    Ok(PostDraft {
         id: text_at(post, &["id"]),
         user,
         time,
         text: original.and_then(whole).or_else(|| whole(post)),
         lang: text_at(post, &["lang"]),
         repost: reposted.is_some(),
-        ..Draft::default()
+        ..PostDraft::default()
     })
 }
 
-fn x_v1(status: &Value) -> Option<Draft> {
+fn x_v1(status: &Value) -> Option<PostDraft> {
     // Streams also hold {"delete": …} and {"limit": …}.
     status.get("user").or_else(|| status.get("created_at"))?;
     let reposted = status.get("retweeted_status").filter(|original| original.is_object());
@@ -188,18 +188,18 @@ fn x_v1(status: &Value) -> Option<Draft> {
         let longer = text_at(status, &["extended_tweet", "full_text"]);
         longer.or_else(|| text_at(status, &["full_text"])).or_else(|| text_at(status, &["text"]))
     };
-    Some(Draft {
+    Some(PostDraft {
         id: text_at(status, &["id_str"]).or_else(|| text_at(status, &["id"])),
         user: text_at(status, &["user", "screen_name"]).or_else(|| text_at(status, &["user", "id_str"])),
         time: text_at(status, &["created_at"]),
         text: reposted.and_then(whole).or_else(|| whole(status)),
         lang: text_at(status, &["lang"]),
         repost: reposted.is_some(),
-        ..Draft::default()
+        ..PostDraft::default()
     })
 }
 
-fn bluesky(event: &Value) -> Option<Draft> {
+fn bluesky(event: &Value) -> Option<PostDraft> {
     let commit = event.get("commit")?;
     let is = |key: &str, wanted: &str| commit.get(key).and_then(Value::as_str) == Some(wanted);
     // Likes, follows, deletions and reposts (which carry no text) pass by.
@@ -212,24 +212,24 @@ fn bluesky(event: &Value) -> Option<Draft> {
     let id = user.as_ref().zip(text_at(commit, &["rkey"])).map(|(user, key)| format!("at://{user}/{key}"));
     // createdAt is what the author's program claims; without a usable one the time of the event stands in.
     let claimed = text_at(record, &["createdAt"]).filter(|time| super::parse_time(time).is_some());
-    Some(Draft {
+    Some(PostDraft {
         id,
         user,
         time: claimed.or_else(|| text_at(event, &["time_us"])),
         text: text_at(record, &["text"]),
         lang: record.get("langs").and_then(|langs| text_at(langs.get(0)?, &[])),
         update: is("operation", "update"),
-        ..Draft::default()
+        ..PostDraft::default()
     })
 }
 
-fn mastodon(status: &Value) -> Option<Draft> {
+fn mastodon(status: &Value) -> Option<PostDraft> {
     status.get("account").or_else(|| status.get("content"))?;
     let reposted = status.get("reblog").filter(|original| original.is_object());
     let said = reposted.unwrap_or(status);
     let warning = text_at(said, &["spoiler_text"]).filter(|text| !text.is_empty());
     let content = text_at(said, &["content"]).map(|content| html::plain(&content));
-    Some(Draft {
+    Some(PostDraft {
         // The same status has another id on every server, but one address.
         id: text_at(status, &["uri"]).or_else(|| text_at(status, &["id"])),
         user: text_at(status, &["account", "acct"]).or_else(|| text_at(status, &["account", "username"])),
@@ -240,7 +240,7 @@ fn mastodon(status: &Value) -> Option<Draft> {
         },
         lang: text_at(said, &["language"]),
         repost: reposted.is_some(),
-        ..Draft::default()
+        ..PostDraft::default()
     })
 }
 
@@ -249,13 +249,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn one(preset: Preset, value: &Value) -> Draft {
+    fn one(preset: Preset, value: &Value) -> PostDraft {
         let mut posts = preset.posts(value);
         assert_eq!(posts.len(), 1);
         posts.remove(0).unwrap()
     }
 
-    fn brief(draft: &Draft) -> (&str, &str, &str, bool) {
+    fn brief(draft: &PostDraft) -> (&str, &str, &str, bool) {
         (draft.user.as_deref().unwrap(), draft.time.as_deref().unwrap(), draft.text.as_deref().unwrap(), draft.repost)
     }
 

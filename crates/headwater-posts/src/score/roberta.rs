@@ -16,7 +16,7 @@ mod tokens;
 use super::{Scorer, Sentiment};
 use crate::Error;
 use config::Config;
-use headwater::watch;
+use headwater::progress;
 use model::Model;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -90,7 +90,7 @@ impl Roberta {
         let found: Vec<Vec<[f32; 3]>> = batches
             .par_iter()
             .map(|batch| {
-                watch::check()?;
+                progress::check()?;
                 let texts: Vec<&[u32]> = batch.iter().map(|index| numbers[*index].as_slice()).collect();
                 Ok(self.model.logits(&texts))
             })

@@ -236,33 +236,33 @@ impl<'a> Field<'a> {
 }
 
 /// What a ranking knows of an agent.
-enum Known {
+enum Presence {
     Real(fn(&Row) -> Option<f64>),
     Whole(fn(&Row) -> Option<usize>),
     Text(fn(&Row) -> Option<&String>),
 }
 
-const KNOWN: [(&str, Known); 20] = [
-    ("rank", Known::Whole(|row| Some(row.rank))),
-    ("influence", Known::Real(|row| Some(row.influence))),
-    ("share", Known::Real(|row| row.share)),
-    ("share_low", Known::Real(|row| row.share_low)),
-    ("share_high", Known::Real(|row| row.share_high)),
-    ("centrality", Known::Real(|row| Some(row.centrality))),
-    ("informativeness", Known::Real(|row| Some(row.informativeness))),
-    ("origin", Known::Real(|row| Some(row.origin))),
-    ("rank_low", Known::Whole(|row| row.rank_low)),
-    ("rank_high", Known::Whole(|row| row.rank_high)),
-    ("top_k_probability", Known::Real(|row| row.top_k_probability)),
-    ("p_value", Known::Real(|row| row.p_value)),
-    ("error_probability", Known::Real(|row| row.error_probability)),
-    ("contrarian", Known::Text(|row| row.contrarian.as_ref())),
-    ("contrarian_margin", Known::Real(|row| row.contrarian_margin)),
-    ("contrarian_standard_errors", Known::Real(|row| row.contrarian_standard_errors)),
-    ("posts", Known::Real(|row| row.posts)),
-    ("silent_share", Known::Real(|row| row.silent_share)),
-    ("in_degree", Known::Whole(|row| row.in_degree)),
-    ("pagerank", Known::Real(|row| row.pagerank)),
+const KNOWN: [(&str, Presence); 20] = [
+    ("rank", Presence::Whole(|row| Some(row.rank))),
+    ("influence", Presence::Real(|row| Some(row.influence))),
+    ("share", Presence::Real(|row| row.share)),
+    ("share_low", Presence::Real(|row| row.share_low)),
+    ("share_high", Presence::Real(|row| row.share_high)),
+    ("centrality", Presence::Real(|row| Some(row.centrality))),
+    ("informativeness", Presence::Real(|row| Some(row.informativeness))),
+    ("origin", Presence::Real(|row| Some(row.origin))),
+    ("rank_low", Presence::Whole(|row| row.rank_low)),
+    ("rank_high", Presence::Whole(|row| row.rank_high)),
+    ("top_k_probability", Presence::Real(|row| row.top_k_probability)),
+    ("p_value", Presence::Real(|row| row.p_value)),
+    ("error_probability", Presence::Real(|row| row.error_probability)),
+    ("contrarian", Presence::Text(|row| row.contrarian.as_ref())),
+    ("contrarian_margin", Presence::Real(|row| row.contrarian_margin)),
+    ("contrarian_standard_errors", Presence::Real(|row| row.contrarian_standard_errors)),
+    ("posts", Presence::Real(|row| row.posts)),
+    ("silent_share", Presence::Real(|row| row.silent_share)),
+    ("in_degree", Presence::Whole(|row| row.in_degree)),
+    ("pagerank", Presence::Real(|row| row.pagerank)),
 ];
 
 impl Network {
@@ -366,12 +366,12 @@ impl Network {
     }
 }
 
-fn values(known: &Known, rows: &[Option<&Row>]) -> Values {
+fn values(known: &Presence, rows: &[Option<&Row>]) -> Values {
     let rows = rows.iter().copied();
     match known {
-        Known::Real(get) => Values::Real(rows.map(|row| row.and_then(get)).collect()),
-        Known::Whole(get) => Values::Whole(rows.map(|row| row.and_then(get).map(|value| value as i64)).collect()),
-        Known::Text(get) => Values::Text(rows.map(|row| row.and_then(get).cloned()).collect()),
+        Presence::Real(get) => Values::Real(rows.map(|row| row.and_then(get)).collect()),
+        Presence::Whole(get) => Values::Whole(rows.map(|row| row.and_then(get).map(|value| value as i64)).collect()),
+        Presence::Text(get) => Values::Text(rows.map(|row| row.and_then(get).cloned()).collect()),
     }
 }
 

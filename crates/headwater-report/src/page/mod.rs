@@ -1,6 +1,6 @@
 //! The page: everything an analyst wants to know of a model, in one file that needs nothing else.
 //!
-//! In: [`Ingredients`]. Out: a [`Page`], which is what `page/src/data.ts` says the browser is given, and [`Page::html`], one
+//! In: [`ReportInput`]. Out: a [`Page`], which is what `page/src/data.ts` says the browser is given, and [`Page::html`], one
 //! self-contained document: no network access, a strict content-security policy, no clock; the same ingredients give the
 //! same bytes. What anybody called themselves is hostile input and stays text.
 
@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::network::places;
 use crate::ranking::Ranking;
 use crate::words::{count, number, percent, within};
-use headwater::compare::Known;
+use headwater::compare::GroundTruth;
 use headwater::graph::Graph;
 use headwater::influence::Influence;
 use headwater::model::{ChangeKind, Method, Track};
@@ -68,7 +68,7 @@ const CITE: [&str; 2] = [
 
 /// What a page is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Ingredients<'a> {
+pub struct ReportInput<'a> {
     /// What was learned.
     pub model: &'a Model,
     /// Shown as it is; nothing is resampled.
@@ -78,17 +78,17 @@ pub struct Ingredients<'a> {
     /// Who follows whom.
     pub graph: Option<&'a Graph>,
     /// What is known of the truth.
-    pub truth: Option<&'a Known>,
+    pub truth: Option<&'a GroundTruth>,
     /// What a run recorded.
     pub facts: Option<&'a Facts>,
     /// Above everything; chosen from the topic when empty.
     pub title: &'a str,
 }
 
-impl<'a> Ingredients<'a> {
+impl<'a> ReportInput<'a> {
     /// A model and its ranking, and nothing else.
     pub fn new(model: &'a Model, ranking: &'a Ranking) -> Self {
-        Ingredients { model, ranking, beliefs: None, graph: None, truth: None, facts: None, title: "" }
+        ReportInput { model, ranking, beliefs: None, graph: None, truth: None, facts: None, title: "" }
     }
 
     /// Whether edges outside a graph were impossible.
@@ -197,18 +197,18 @@ impl Page {
     ///
     /// ```
     /// use headwater::simulate::{WorldParams, simulate};
-    /// use headwater_report::{Ranking, page::{Ingredients, Page}};
+    /// use headwater_report::{Ranking, page::{ReportInput, Page}};
     /// let (panel, truth) = simulate(&WorldParams { steps: 50, ..WorldParams::default() })?;
     /// let ranking = Ranking::new(&truth)?;
-    /// let page = Page::new(&Ingredients { beliefs: Some(&panel), ..Ingredients::new(&truth, &ranking) })?;
+    /// let page = Page::new(&ReportInput { beliefs: Some(&panel), ..ReportInput::new(&truth, &ranking) })?;
     /// assert_eq!((page.agents.len(), page.cards.len()), (20, 20));
     /// assert!(page.html()?.starts_with("<!doctype html>"));
     /// # Ok::<(), headwater_report::Error>(())
     /// ```
-    pub fn new(from: &Ingredients<'_>) -> Result<Self, Error> {
+    pub fn new(from: &ReportInput<'_>) -> Result<Self, Error> {
         let given = from.given();
         let lean = lean(from.model);
-        let from = &Ingredients { model: lean.as_ref().unwrap_or(from.model), ..*from };
+        let from = &ReportInput { model: lean.as_ref().unwrap_or(from.model), ..*from };
         let (model, ranking) = (from.model, from.ranking);
         let found = influence(model)?;
         let order = checked(model, ranking, &found)?;
@@ -318,7 +318,7 @@ fn carded(model: &Model, order: &[usize], left_off: &mut Vec<String>) -> Vec<usi
     chosen
 }
 
-fn title(from: &Ingredients<'_>) -> String {
+fn title(from: &ReportInput<'_>) -> String {
     let topic = from.facts.map(|facts| facts.topic.join(", ")).filter(|topic| !topic.is_empty());
     match (from.title, topic) {
         ("", Some(topic)) => format!("Who drives opinion: {topic}"),
@@ -327,7 +327,7 @@ fn title(from: &Ingredients<'_>) -> String {
     }
 }
 
-fn network(from: &Ingredients<'_>, given: bool, all: &[Edge], kept: &[Edge]) -> Result<Network, Error> {
+fn network(from: &ReportInput<'_>, given: bool, all: &[Edge], kept: &[Edge]) -> Result<Network, Error> {
     let roster = &from.model.roster;
     let agents = roster.agents().len();
     let heaviest = kept.first().map_or(0.0, |edge| edge.2);
@@ -364,7 +364,7 @@ fn network(from: &Ingredients<'_>, given: bool, all: &[Edge], kept: &[Edge]) -> 
     })
 }
 
-fn heat(from: &Ingredients<'_>, order: &[usize]) -> Heat {
+fn heat(from: &ReportInput<'_>, order: &[usize]) -> Heat {
     let model = from.model;
     let names = model.roster.agents();
     let learned = &model.combination;
@@ -425,7 +425,7 @@ fn history(model: &Model, edges: &[Edge], left_off: &mut Vec<String>) -> Result<
     Ok(snapshots)
 }
 
-fn quality(from: &Ingredients<'_>) -> Vec<(String, String)> {
+fn quality(from: &ReportInput<'_>) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut add = |label: &str, value: String| rows.push((label.to_owned(), value));
     add("agents", from.model.roster.agents().len().to_string());
@@ -450,7 +450,7 @@ fn quality(from: &Ingredients<'_>) -> Vec<(String, String)> {
     rows
 }
 
-fn method(from: &Ingredients<'_>) -> Vec<(String, String)> {
+fn method(from: &ReportInput<'_>) -> Vec<(String, String)> {
     let model = from.model;
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut add = |label: &str, value: String| rows.push((label.to_owned(), value));

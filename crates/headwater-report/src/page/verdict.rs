@@ -1,6 +1,6 @@
 //! The first thing on the page: who drives opinion here, how sure we are, what was assumed; in words for an analyst.
 
-use super::Ingredients;
+use super::ReportInput;
 use crate::ranking::{Ranking, Row, judged};
 use crate::words::{count, number, percent, within};
 use headwater::Model;
@@ -33,7 +33,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// `notes` are those of the model's plain ranking, which files do not carry.
-    pub(super) fn new(from: &Ingredients<'_>, given: bool, notes: &[String]) -> Self {
+    pub(super) fn new(from: &ReportInput<'_>, given: bool, notes: &[String]) -> Self {
         let (model, ranking) = (from.model, from.ranking);
         let supported = supported(model, ranking);
         let mut warnings = model.diagnostics.warnings.clone();

@@ -1,16 +1,16 @@
 //! The regression of one listener on what it heard, its hypotheses weighted by how quiet they are.
 //!
-//! In: an [`Ear`]. Out: a [`Fit`], free or on the simplex, and its [`Standing`]: whether contrasts free of noise determine
+//! In: an [`ListenerMoments`]. Out: a [`Fit`], free or on the simplex, and its [`Standing`]: whether contrasts free of noise determine
 //! it. Everything comes from second moments; no pass over the frames.
 //!
 //! Legend: S, C the moments; W = Σ⁻¹ the weights of the listener's hypotheses; `G = Σ W[h,g]S[h,g]`, c likewise;
 //! b = G⁻¹c estimates (1−δ) times its column.
 
-use super::hearing::{Ear, Hearing};
+use super::regressors::{ListenerMoments, Regressors};
 use super::simplex;
-use super::whitened::Whitened;
+use super::whitened::WhitenedParams;
 use crate::model::Status;
-use crate::{Error, watch};
+use crate::{Error, progress};
 use faer::linalg::solvers::Llt;
 use faer::prelude::Solve;
 use faer::{Mat, MatRef, Side};
@@ -55,18 +55,20 @@ pub(crate) struct Fit {
 }
 
 /// The free fits of all listeners.
-pub(crate) fn fits(hearing: &Hearing<'_>, params: &Whitened) -> Result<Vec<Fit>, Error> {
-    watch::check()?;
-    match hearing.shared() {
-        Some(_) if hearing.listeners.is_empty() => Ok(Vec::new()),
-        Some(_) => single_ratio(hearing, params),
-        None => hearing.each_watched("fitting listeners", |position| reweighted(&hearing.ear(position), params)),
+pub(crate) fn fits(design: &Regressors<'_>, params: &WhitenedParams) -> Result<Vec<Fit>, Error> {
+    progress::check()?;
+    match design.shared() {
+        Some(_) if design.listeners.is_empty() => Ok(Vec::new()),
+        Some(_) => single_ratio(design, params),
+        None => {
+            design.each_watched("fitting listeners", |position| reweighted(&design.listener_moments(position), params))
+        }
     }
 }
 
 /// G_k and c_k for given weights of the hypotheses.
-pub(crate) fn normal(ear: &Ear<'_>, weights: &Mat<f64>) -> (Mat<f64>, Vec<f64>) {
-    let Ear { moments, listener, regressors } = ear;
+pub(crate) fn normal(listener_moments: &ListenerMoments<'_>, weights: &Mat<f64>) -> (Mat<f64>, Vec<f64>) {
+    let ListenerMoments { moments, listener, regressors } = listener_moments;
     let (agents, ratios, size) = (moments.agents(), moments.ratios(), regressors.len());
     let mut gram = Mat::<f64>::zeros(size, size);
     let mut linear = vec![0.0; size];
@@ -97,8 +99,8 @@ pub(crate) fn normal(ear: &Ear<'_>, weights: &Mat<f64>) -> (Mat<f64>, Vec<f64>) 
 }
 
 /// Residual covariance of a listener, from the moments.
-pub(crate) fn covariance(ear: &Ear<'_>, weights: &[f64]) -> Mat<f64> {
-    let Ear { moments, listener, regressors } = ear;
+pub(crate) fn covariance(listener_moments: &ListenerMoments<'_>, weights: &[f64]) -> Mat<f64> {
+    let ListenerMoments { moments, listener, regressors } = listener_moments;
     let (agents, ratios) = (moments.agents(), moments.ratios());
     // For each pair of ratios h ≥ g: S b, then bᵀS b; and bᵀC.
     let heard: Vec<Vec<f64>> = (0..ratios)
@@ -123,8 +125,8 @@ pub(crate) fn covariance(ear: &Ear<'_>, weights: &[f64]) -> Mat<f64> {
 }
 
 /// Σ⁻¹ with the eigenvalues of Σ floored.
-pub(crate) fn inverse(ear: &Ear<'_>, covariance: &Mat<f64>) -> Mat<f64> {
-    let Ear { moments, listener, .. } = ear;
+pub(crate) fn inverse(listener_moments: &ListenerMoments<'_>, covariance: &Mat<f64>) -> Mat<f64> {
+    let ListenerMoments { moments, listener, .. } = listener_moments;
     let ratios = moments.ratios();
     let explained: f64 = (0..ratios).map(|h| moments.yy(*listener)[h * ratios + h]).sum::<f64>() / moments.weight();
     powered(covariance, |value, largest| 1.0 / value.max(QUIET * largest).max(ROUNDING * explained))
@@ -159,19 +161,19 @@ pub(crate) fn lift(gram: &mut Mat<f64>, ridge: f64) {
 }
 
 /// H = 1: all G_k are multiples of one matrix, so one factorisation serves every listener.
-fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Result<Vec<Fit>, Error> {
-    let first = hearing.ear(0);
+fn single_ratio(design: &Regressors<'_>, params: &WhitenedParams) -> Result<Vec<Fit>, Error> {
+    let first = design.listener_moments(0);
     let (moments, regressors) = (&first.moments, &first.regressors);
     let (mut gram, _) = normal(&first, &Mat::identity(1, 1));
     lift(&mut gram, params.ridge.max(1e-14));
-    let (size, listeners) = (regressors.len(), &hearing.listeners);
+    let (size, listeners) = (regressors.len(), &design.listeners);
     let factored = simplex::factor(&gram);
     let targets = Mat::from_fn(size, listeners.len(), |row, column| moments.xy(regressors[row], listeners[column]));
     let mut solved = None;
     if let Some(llt) = &factored {
         let mut weights = targets.clone();
         for first in (0..listeners.len()).step_by(LISTENERS_AT_ONCE) {
-            watch::check()?;
+            progress::check()?;
             let count = LISTENERS_AT_ONCE.min(listeners.len() - first);
             llt.solve_in_place(weights.as_mut().subcols_mut(first, count));
         }
@@ -199,24 +201,24 @@ fn single_ratio(hearing: &Hearing<'_>, params: &Whitened) -> Result<Vec<Fit>, Er
 }
 
 /// Feasible generalised least squares of one listener.
-fn reweighted(ear: &Ear<'_>, params: &Whitened) -> Fit {
-    let (ratios, size) = (ear.moments.ratios(), ear.regressors.len());
+fn reweighted(listener_moments: &ListenerMoments<'_>, params: &WhitenedParams) -> Fit {
+    let (ratios, size) = (listener_moments.moments.ratios(), listener_moments.regressors.len());
     let mut weights_of = Mat::<f64>::identity(ratios, ratios);
     let nothing = vec![0.0; size];
-    let covariance_of = covariance(ear, &nothing);
+    let covariance_of = covariance(listener_moments, &nothing);
     let mut fit = Fit { weights: nothing, covariance: covariance_of, vote: (0.0, 0.0) };
     for round in 0..params.rounds {
-        if watch::stopped() {
+        if progress::stopped() {
             break;
         }
-        let (mut gram, linear) = normal(ear, &weights_of);
+        let (mut gram, linear) = normal(listener_moments, &weights_of);
         lift(&mut gram, if round == 0 { FIRST_RIDGE.max(params.ridge) } else { params.ridge });
         let Some(llt) = simplex::factor(&gram) else { break };
         let weights = simplex::solve(&llt, &linear);
         let ones: f64 = simplex::solve(&llt, &vec![1.0; size]).iter().sum();
         let moved = weights.iter().zip(&fit.weights).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
-        let covariance = covariance(ear, &weights);
-        weights_of = inverse(ear, &covariance);
+        let covariance = covariance(listener_moments, &weights);
+        weights_of = inverse(listener_moments, &covariance);
         fit = Fit { vote: (weights.iter().sum(), 1.0 / ones), weights, covariance };
         if moved < 1e-13 {
             break;
@@ -226,15 +228,20 @@ fn reweighted(ear: &Ear<'_>, params: &Whitened) -> Fit {
 }
 
 /// The fit under b ≥ 0, 1ᵀb = sum, reweighted a few times. `None` when it cannot be had.
-pub(crate) fn constrained(ear: &Ear<'_>, fit: &Fit, sum: f64, params: &Whitened) -> Option<Fit> {
+pub(crate) fn constrained(
+    listener_moments: &ListenerMoments<'_>,
+    fit: &Fit,
+    sum: f64,
+    params: &WhitenedParams,
+) -> Option<Fit> {
     let mut fit = fit.clone();
-    let refits = if ear.moments.ratios() == 1 { 1 } else { REFITS };
+    let refits = if listener_moments.moments.ratios() == 1 { 1 } else { REFITS };
     for _ in 0..refits {
-        let weights_of = inverse(ear, &fit.covariance);
-        let (mut gram, linear) = normal(ear, &weights_of);
+        let weights_of = inverse(listener_moments, &fit.covariance);
+        let (mut gram, linear) = normal(listener_moments, &weights_of);
         lift(&mut gram, params.ridge.max(1e-14));
         let weights = simplex::on_simplex(&gram, &linear, sum, &fit.weights)?;
-        let covariance = covariance(ear, &weights);
+        let covariance = covariance(listener_moments, &weights);
         fit = Fit { weights, covariance, ..fit };
     }
     Some(fit)
@@ -270,11 +277,12 @@ pub(crate) struct Standing {
 }
 
 /// Whether other weights leave the contrasts that are free of noise as quiet as the fit does.
-pub(crate) fn as_quiet(ear: &Ear<'_>, fit: &Fit, rank: usize, weights: &[f64]) -> bool {
-    let (ratios, other) = (fit.covariance.nrows(), covariance(ear, weights));
+pub(crate) fn as_quiet(listener_moments: &ListenerMoments<'_>, fit: &Fit, rank: usize, weights: &[f64]) -> bool {
+    let (ratios, other) = (fit.covariance.nrows(), covariance(listener_moments, weights));
     let Some((values, vectors)) = eigen(&fit.covariance) else { return true };
-    let explained: f64 = (0..ratios).map(|h| ear.moments.yy(ear.listener)[h * ratios + h]).sum();
-    let rounding = 10.0 * ROUNDING * explained / ear.moments.weight();
+    let explained: f64 =
+        (0..ratios).map(|h| listener_moments.moments.yy(listener_moments.listener)[h * ratios + h]).sum();
+    let rounding = 10.0 * ROUNDING * explained / listener_moments.moments.weight();
     (0..ratios - rank.min(ratios)).all(|index| {
         let v = vectors.col(index);
         v.transpose() * &other * v <= 4.0 * values[index].max(0.0) + rounding
@@ -329,7 +337,7 @@ pub(crate) fn condition(gram: &Mat<f64>, llt: &Llt<f64>) -> Option<f64> {
 const NAMED: usize = 300;
 
 /// Whether noise-free contrasts determine the column.
-pub(crate) fn standing<'a>(ear: impl FnOnce() -> Ear<'a>, fit: &Fit) -> Standing {
+pub(crate) fn standing<'a>(listener_moments: impl FnOnce() -> ListenerMoments<'a>, fit: &Fit) -> Standing {
     let ratios = fit.covariance.nrows();
     let statistical = |rank| Standing { status: Status::Statistical, rank, confounded: Vec::new() };
     let Some((values, vectors)) = eigen(&fit.covariance) else { return statistical(ratios) };
@@ -338,13 +346,13 @@ pub(crate) fn standing<'a>(ear: impl FnOnce() -> Ear<'a>, fit: &Fit) -> Standing
         return statistical(rank);
     }
     let quiet = vectors.subcols(0, ratios - rank);
-    let ear = ear();
+    let listener_moments = listener_moments();
     // As many equations as unknowns are free of noise whatever the weights.
-    if (ear.moments.weight() - 1.0) * (ratios - rank) as f64 <= ear.regressors.len() as f64 {
+    if (listener_moments.moments.weight() - 1.0) * (ratios - rank) as f64 <= listener_moments.regressors.len() as f64 {
         return statistical(rank);
     }
-    let (gram, _) = normal(&ear, &(quiet * quiet.transpose()));
-    let size = ear.regressors.len();
+    let (gram, _) = normal(&listener_moments, &(quiet * quiet.transpose()));
+    let size = listener_moments.regressors.len();
     let scaled = unit_diagonal(&gram);
     if smallest_eigenvalue(&scaled).is_some_and(|smallest| smallest > IDENTIFIED * size as f64) {
         return Standing { status: Status::Identified, rank, confounded: Vec::new() };

@@ -15,7 +15,7 @@ use crate::combination::dot;
 use crate::confidence::{self, Forecast};
 use crate::error::require;
 use crate::model::{self, Column, Diagnostics, Method, Skill};
-use crate::{Combination, Error, Evidence, Model, Panel, Roster, watch};
+use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -374,7 +374,7 @@ impl Gsl {
             self.take(&panel.cells()[frame * width..(frame + 1) * width], count_from);
             taken += 1;
             if self.pending.steps >= capacity {
-                watch::check()?;
+                progress::check()?;
                 self.update(count_from, &mut forecast).map_err(|error| self.with_bound(error, panel))?;
             }
             // Blocks are never cut short by the limit: their borders, and so the bits, do not depend on it.

@@ -4,11 +4,11 @@
 //! log-likelihood ([`Filtered`]), and then the expected lagged moments, stretch by stretch ([`Smoothed`]).
 //!
 //! The state is a frame: D = N·H numbers, ratio by ratio. Legend: x_t = Bᵀx_{t−1} + d + η, η ~ N(0, Q), Q one H × H block
-//! per agent; an agent with c posts shows z = x + v, v ~ N(0, Ω/c). Where a mood m_t is given, it adds β m_t to x_t.
+//! per agent; an agent with c posts shows z = x + v, v ~ N(0, Ω/c). Where a trend m_t is given, it adds β m_t to x_t.
 
+use super::common_trend::CommonTrend;
 use super::moments::{Moments, mirror};
-use super::mood::Mood;
-use crate::{Error, Panel, watch};
+use crate::{Error, Panel, progress};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
@@ -47,23 +47,23 @@ pub(crate) struct Dynamics {
     /// Variances of the first frame.
     pub(crate) spread: Vec<f64>,
     /// What else moves them, where that is allowed.
-    pub(crate) sway: Option<Sway>,
+    pub(crate) trend_loading: Option<TrendLoading>,
 }
 
-/// The mood, and how far beliefs follow it.
+/// The trend, and how far beliefs follow it.
 #[derive(Debug, Clone)]
-pub(crate) struct Sway {
-    pub(crate) mood: Arc<Mood>,
+pub(crate) struct TrendLoading {
+    pub(crate) trend: Arc<CommonTrend>,
     /// One number per group and ratio: group by group.
     pub(crate) loading: Vec<f64>,
 }
 
-impl Sway {
-    /// Adds `times` what the mood adds to a frame.
+impl TrendLoading {
+    /// Adds `times` what the trend adds to a frame.
     fn add(&self, step: usize, agents: usize, times: f64, frame: &mut [f64]) {
         let ratios = frame.len() / agents;
-        for (cell, (out, mood)) in frame.iter_mut().zip(self.mood.at(step)).enumerate() {
-            *out += times * self.loading[self.mood.groups[cell % agents] * ratios + cell / agents] * mood;
+        for (cell, (out, trend)) in frame.iter_mut().zip(self.trend.at(step)).enumerate() {
+            *out += times * self.loading[self.trend.groups[cell % agents] * ratios + cell / agents] * trend;
         }
     }
 }
@@ -161,13 +161,13 @@ impl Dynamics {
         out
     }
 
-    /// Bᵀx + d, and what the mood adds to a step.
+    /// Bᵀx + d, and what the trend adds to a step.
     fn next_mean(&self, known: &[f64], step: usize) -> Vec<f64> {
         let heard = self.heard(MatRef::from_column_major_slice(known, known.len(), 1));
         let mut mean: Vec<f64> =
             heard.col_as_slice(0).iter().zip(&self.drift).map(|(heard, drift)| heard + drift).collect();
-        if let Some(sway) = &self.sway {
-            sway.add(step, self.agents, 1.0, &mut mean);
+        if let Some(trend_loading) = &self.trend_loading {
+            trend_loading.add(step, self.agents, 1.0, &mut mean);
         }
         mean
     }
@@ -208,7 +208,7 @@ impl Dynamics {
         let mut mean = self.start.clone();
         let mut covariance = Mat::from_fn(size, size, |row, column| if row == column { self.spread[row] } else { 0.0 });
         for step in 0..steps {
-            watch::check()?;
+            progress::check()?;
             if step > 0 {
                 mean = self.next_mean(&mean, step);
                 let carried = self.heard(covariance.as_ref());
@@ -287,7 +287,7 @@ impl Dynamics {
         self.residuals(panel, steps - 1, &frames, &spread, &mut noise);
         let mut ways: Vec<Back> = Vec::new();
         for step in (0..steps - 1).rev() {
-            watch::check()?;
+            progress::check()?;
             while stretch > 0 && borders[stretch] > step + 1 {
                 stretch -= 1;
             }
@@ -321,10 +321,10 @@ impl Dynamics {
             blur.past += &spread;
             self.residuals(panel, step, &frames, &spread, &mut noise);
         }
-        // The network explains what the mood does not.
+        // The network explains what the trend does not.
         let mut after = frames[size..].to_vec();
-        if let Some(sway) = &self.sway {
-            after.chunks_mut(size).zip(1..).for_each(|(frame, step)| sway.add(step, agents, -1.0, frame));
+        if let Some(trend_loading) = &self.trend_loading {
+            after.chunks_mut(size).zip(1..).for_each(|(frame, step)| trend_loading.add(step, agents, -1.0, frame));
         }
         let stretches = blurs
             .iter()
@@ -342,7 +342,7 @@ impl Dynamics {
 
     /// What leads back from a step to the one before, of that one's BᵀP.
     fn back(&self, carried: &Mat<f64>) -> Result<Back, Error> {
-        watch::check()?;
+        progress::check()?;
         let ahead = self.stirred(carried);
         let lower = factored(ahead.clone())?;
         let mut gain = carried.clone();

@@ -1,19 +1,19 @@
 //! Learners: a [`Panel`](crate::Panel) in, a [`Model`](crate::Model) out.
 
-mod atoms;
+mod ar_baseline;
+mod change_detector;
+mod common_trend;
 mod fit;
 pub mod gsl;
-mod guard;
-pub(crate) mod hearing;
 mod kalman;
 pub mod moments;
-mod mood;
+mod private_likelihoods;
 mod quasi_newton;
+pub(crate) mod regressors;
 pub mod released;
 pub mod ring;
 mod saved;
 mod simplex;
-mod solo;
 pub mod state_space;
 mod strengths;
 mod symbols;

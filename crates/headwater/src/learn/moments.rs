@@ -7,7 +7,7 @@
 //! centred on its own mean before it is squared, and stretches are merged by the exact formula for differing means, so a
 //! large constant opinion costs no digits.
 
-use crate::{Error, Panel, watch};
+use crate::{Error, Panel, progress};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -160,7 +160,7 @@ impl Moments {
         let block = FRAMES_PER_BLOCK * self.size();
         let blocks = before.chunks(block).zip(after.chunks(block));
         // Who asked for the end has no use for the moments: the fit will fail, soon.
-        blocks.take_while(|_| !watch::stopped()).for_each(|(before, after)| self.push_block(before, after));
+        blocks.take_while(|_| !progress::stopped()).for_each(|(before, after)| self.push_block(before, after));
         let size = self.size();
         mirror(MatMut::from_column_major_slice_mut(&mut self.xx, size, size));
     }

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 /// | `seed` | 45 | of the random first weights | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
-pub struct Released {
+pub struct ReleasedParams {
     pub adaptation: f64,
     pub learning_rate: f64,
     pub decay: f64,
@@ -37,9 +37,9 @@ pub struct Released {
     pub seed: u64,
 }
 
-impl Default for Released {
+impl Default for ReleasedParams {
     fn default() -> Self {
-        Released {
+        ReleasedParams {
             adaptation: 1e-4,
             learning_rate: 3e-4,
             decay: 1.0,
@@ -52,7 +52,7 @@ impl Default for Released {
     }
 }
 
-impl Released {
+impl ReleasedParams {
     /// Whether every parameter is in its range.
     pub fn check(&self) -> Result<(), Error> {
         model::check_adaptation(self.adaptation)?;
@@ -80,12 +80,12 @@ struct Past {
 /// Errors: silence, fewer than three steps, parameters out of range, weights that grow beyond all bounds.
 ///
 /// ```
-/// use headwater::{learn::released::{as_released, Released}, simulate::{simulate, WorldParams}};
+/// use headwater::{learn::released::{as_released, ReleasedParams}, simulate::{simulate, WorldParams}};
 /// let (panel, _) = simulate(&WorldParams { steps: 100, hypotheses: 2, ..WorldParams::default() }).unwrap();
-/// let model = as_released(&panel, &Released { passes: 2, ..Released::default() }).unwrap();
+/// let model = as_released(&panel, &ReleasedParams { passes: 2, ..ReleasedParams::default() }).unwrap();
 /// assert!((model.combination.column_sums()[0] - 1.0).abs() < 1e-12);
 /// ```
-pub fn as_released(panel: &Panel, params: &Released) -> Result<Model, Error> {
+pub fn as_released(panel: &Panel, params: &ReleasedParams) -> Result<Model, Error> {
     params.check()?;
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     if steps < 3 {
@@ -174,7 +174,7 @@ impl Past {
 }
 
 /// Evidence with the weights as they are, then the one normalisation.
-fn finish(panel: &Panel, weights: &Mat<f64>, params: &Released) -> Result<Model, Error> {
+fn finish(panel: &Panel, weights: &Mat<f64>, params: &ReleasedParams) -> Result<Model, Error> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let mean_over = |first: usize| {
         let frames: MatRef<'_, f64> = panel.block(first..first + steps - 1);

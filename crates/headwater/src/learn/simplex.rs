@@ -3,7 +3,7 @@
 //! In: G (positive semi-definite, column order), c and s. Out: the minimiser, by exchanging whole blocks of variables
 //! between the free and the zero set, and one at a time where blocks would cycle.
 
-use crate::watch;
+use crate::progress;
 use faer::linalg::solvers::Llt;
 use faer::prelude::Solve;
 use faer::{Mat, MatRef, Side};
@@ -153,7 +153,7 @@ fn search(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<(O
     let mut patience = PATIENCE;
     for _ in 0..20 * size + 50 {
         // With thousands of variables, a step takes a while; who asked for the end has no use for the minimum.
-        if watch::stopped() {
+        if progress::stopped() {
             return None;
         }
         let face = Face::on(free_of(&is_free), gram, linear)?;
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn who_is_told_to_stop_searches_no_further() {
-        let watch = watch::Watch::default();
+        let watch = progress::Progress::default();
         let found = || on_simplex(&Mat::identity(4, 4), &[0.8, 0.6, -1.0, 0.1], 1.0, &[0.0; 4]);
         assert!(watch.over(Some(1), found).unwrap().is_some());
         watch.stop();

@@ -9,16 +9,16 @@
 //!
 //! Legend: B = (1−δ)A, d = δL̄, Q_k the covariance of δw for agent k, Ω the noise of a post; G_k, c_k as in the fit.
 
+use super::ar_baseline;
+use super::common_trend::CommonTrend;
 use super::fit;
 use super::gsl::Constraint;
-use super::hearing::{Crowd, Hearing};
-use super::kalman::{Dynamics, Filtered, Smoothed, Sway};
+use super::kalman::{Dynamics, Filtered, Smoothed, TrendLoading};
 use super::moments::Moments;
-use super::mood::Mood;
+use super::regressors::{DistinctAgents, Regressors};
 use super::simplex;
-use super::solo;
 use super::strengths::{self, Strengths};
-use super::whitened::{self, Estimate, Whitened};
+use super::whitened::{self, Estimate, WhitenedParams};
 use crate::error::require;
 use crate::model::{self, Column, Common, Diagnostics, Innovation, Method, Skill, Smoothing, Track, Weights};
 use crate::{Combination, Error, Evidence, Model, Panel};
@@ -38,10 +38,10 @@ use std::sync::Arc;
 /// | `rounds` | 200 | of expectation-maximisation, at most | ≥ 1 |
 /// | `tolerance` | 2e-6 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
-/// | `common` | none | the group of each agent whose mood, what its others said a step before, may move it as well | N numbers below N |
+/// | `common` | none | the group of each agent whose trend, what its others said a step before, may move it as well | N numbers below N |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
-pub struct StateSpace {
+pub struct StateSpaceParams {
     pub adaptation: Option<f64>,
     pub constraint: Constraint,
     pub weights: Weights,
@@ -53,9 +53,9 @@ pub struct StateSpace {
     pub common: Option<Vec<usize>>,
 }
 
-impl Default for StateSpace {
+impl Default for StateSpaceParams {
     fn default() -> Self {
-        StateSpace {
+        StateSpaceParams {
             adaptation: None,
             constraint: Constraint::Simplex,
             weights: Weights::Edges,
@@ -111,19 +111,19 @@ pub struct Round {
 /// Expectation-maximisation, a round at a time, so that a caller can watch and stop it.
 ///
 /// ```
-/// use headwater::{learn::state_space::{Learner, StateSpace}, simulate::noisy::{NoisyWorld, noisy}};
+/// use headwater::{learn::state_space::{StateSpaceLearner, StateSpaceParams}, simulate::noisy::{NoisyWorld, noisy}};
 /// let (panel, _) = noisy(&NoisyWorld { agents: 5, steps: 200, ..NoisyWorld::default() }).unwrap();
-/// let mut learner = Learner::new(&panel, &StateSpace::default()).unwrap();
+/// let mut learner = StateSpaceLearner::new(&panel, &StateSpaceParams::default()).unwrap();
 /// let (first, second) = (learner.round().unwrap(), learner.round().unwrap());
 /// assert!(second.log_likelihood > first.log_likelihood);
 /// ```
 #[derive(Debug)]
-pub struct Learner<'a> {
+pub struct StateSpaceLearner<'a> {
     panel: &'a Panel,
     /// Frames used, from the first.
     steps: usize,
-    params: StateSpace,
-    crowd: Crowd,
+    params: StateSpaceParams,
+    distinct: DistinctAgents,
     beliefs: usize,
     state: State,
     latest: Option<Round>,
@@ -148,17 +148,17 @@ struct State {
     common: Vec<f64>,
 }
 
-impl<'a> Learner<'a> {
+impl<'a> StateSpaceLearner<'a> {
     /// Prepares a fit to a whole panel.
-    pub fn new(panel: &'a Panel, params: &StateSpace) -> Result<Self, Error> {
-        Learner::of(panel, panel.steps(), params)
+    pub fn new(panel: &'a Panel, params: &StateSpaceParams) -> Result<Self, Error> {
+        StateSpaceLearner::of(panel, panel.steps(), params)
     }
 
     /// Prepares a fit to the first steps of a panel.
-    pub(crate) fn of(panel: &'a Panel, steps: usize, params: &StateSpace) -> Result<Self, Error> {
+    pub(crate) fn of(panel: &'a Panel, steps: usize, params: &StateSpaceParams) -> Result<Self, Error> {
         check(panel, steps, params)?;
-        let crowd = Crowd::of(&panel.clone().carry_forward().0);
-        if crowd.regressors.is_empty() {
+        let distinct = DistinctAgents::of(&panel.clone().carry_forward().0);
+        if distinct.regressors.is_empty() {
             return Err(Error::Undefined {
                 what: "a network",
                 reason: "no agent's beliefs change: there is nothing to learn from".into(),
@@ -166,12 +166,12 @@ impl<'a> Learner<'a> {
         }
         let beliefs: usize =
             (0..steps).map(|step| (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0).count()).sum();
-        let state = State::first(panel, steps, params, &crowd);
-        Ok(Learner {
+        let state = State::first(panel, steps, params, &distinct);
+        Ok(StateSpaceLearner {
             panel,
             steps,
             params: params.clone(),
-            crowd,
+            distinct,
             beliefs: beliefs * panel.ratios(),
             state,
             latest: None,
@@ -200,13 +200,13 @@ impl<'a> Learner<'a> {
         drop(filtered);
         let begun = std::mem::take(&mut self.begun);
         let before = self.state.numbers(&self.params);
-        self.state.maximise(&smoothed, &self.params, &self.crowd);
+        self.state.maximise(&smoothed, &self.params, &self.distinct);
         match begun {
             None => self.begun = Some(before),
             Some(first) => {
                 let ahead = extrapolated(&first, &before, &self.state.numbers(&self.params));
                 let mut state = self.state.clone();
-                if state.read(&ahead, &self.params, &self.crowd) {
+                if state.read(&ahead, &self.params, &self.distinct) {
                     self.leap = Some(std::mem::replace(&mut self.state, state));
                 }
             }
@@ -259,7 +259,7 @@ impl<'a> Learner<'a> {
 
     /// The network so far.
     pub fn combination(&self) -> Result<Combination, Error> {
-        self.state.combination(&self.params, &self.crowd)
+        self.state.combination(&self.params, &self.distinct)
     }
 
     /// What was learned so far.
@@ -290,16 +290,23 @@ impl<'a> Learner<'a> {
             diagnostics: Diagnostics::default(),
             track: Track::default(),
         };
-        whitened::silence_the_still(&mut model, &self.crowd)?;
-        let hearing =
-            Hearing::by(&smoothed.stretches[0], &self.crowd, self.params.support.as_deref(), (0..agents).collect());
-        let precisions = hearing.each(|position| {
-            let ear = hearing.ear(position);
-            whitened::Precision::of(&ear, &fit::inverse(&ear, &dynamics.innovation[hearing.listeners[position]]))
+        whitened::silence_the_still(&mut model, &self.distinct)?;
+        let design = Regressors::by(
+            &smoothed.stretches[0],
+            &self.distinct,
+            self.params.support.as_deref(),
+            (0..agents).collect(),
+        );
+        let precisions = design.each(|position| {
+            let listener_moments = design.listener_moments(position);
+            whitened::Precision::of(
+                &listener_moments,
+                &fit::inverse(&listener_moments, &dynamics.innovation[design.listeners[position]]),
+            )
         });
         let mut columns: Vec<Column> = names.iter().map(|name| Column::statistical(name, ratios)).collect();
         let mut errors = vec![vec![0.0; ratios]; agents];
-        for (precision, &agent) in precisions.iter().zip(&hearing.listeners) {
+        for (precision, &agent) in precisions.iter().zip(&design.listeners) {
             columns[agent].condition = precision.condition;
             columns[agent].weight_error = precision.sound().map(|precision| precision.weight_error / sum);
             let covariance = &dynamics.innovation[agent];
@@ -313,7 +320,7 @@ impl<'a> Learner<'a> {
             errors[agent] = found.into_iter().map(|error| error / adaptation).collect();
         }
         let round = self.latest.unwrap_or(Round { number: 0, log_likelihood, gain: None, converged: false });
-        let mut warnings = self.crowd.warnings(self.panel);
+        let mut warnings = self.distinct.warnings(self.panel);
         if !round.converged {
             warnings.push(format!(
                 "the fit stopped after {} rounds while each still gained {:.1e} nats a belief: more rounds may move the weights",
@@ -336,10 +343,10 @@ impl<'a> Learner<'a> {
                 pull: self.params.pull,
                 adaptation_given: self.params.adaptation.is_some(),
                 strengths: self.state.strengths.as_ref().map(Strengths::relative),
-                self_weight: self.state.strengths.as_ref().map(|found| found.self_weight(&hearing)),
-                common: dynamics.sway.as_ref().map(|sway| Common {
-                    groups: sway.mood.groups.clone(),
-                    loading: sway.loading.chunks(ratios).map(<[f64]>::to_vec).collect(),
+                self_weight: self.state.strengths.as_ref().map(|found| found.self_weight(&design)),
+                common: dynamics.trend_loading.as_ref().map(|trend_loading| Common {
+                    groups: trend_loading.trend.groups.clone(),
+                    loading: trend_loading.loading.chunks(ratios).map(<[f64]>::to_vec).collect(),
                 }),
             }),
             warnings,
@@ -366,23 +373,23 @@ pub(crate) struct HeldOut {
 
 /// Forecasts the last fifth of a panel, one step ahead, by a fit that has seen only the rest: against what was last said,
 /// and against each agent's own past with noise and silence treated alike; and against that own past once more with both
-/// told the mood.
+/// told the trend.
 ///
 /// `None` when nothing is said there, or nothing changes.
-pub fn skill(panel: &Panel, params: &StateSpace) -> Result<Option<Skill>, Error> {
+pub fn skill(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
     beyond_common(panel, params, &held_out(panel, params)?)
 }
 
-/// Adds what the network forecasts better than each agent's own past when both are told the mood: of the groups given, or
+/// Adds what the network forecasts better than each agent's own past when both are told the trend: of the groups given, or
 /// of all.
-fn beyond_common(panel: &Panel, params: &StateSpace, found: &HeldOut) -> Result<Option<Skill>, Error> {
+fn beyond_common(panel: &Panel, params: &StateSpaceParams, found: &HeldOut) -> Result<Option<Skill>, Error> {
     let Some(skill) = found.skill else { return Ok(None) };
     let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
-    let mood = Mood::of(panel, split(panel), &groups);
-    let rival = alone(panel, Some(&mood));
+    let trend = CommonTrend::of(panel, split(panel), &groups);
+    let rival = alone(panel, Some(&trend));
     let network = match &params.common {
         Some(_) => found.error,
-        None => held_out(panel, &StateSpace { common: Some(groups), ..params.clone() })?.error,
+        None => held_out(panel, &StateSpaceParams { common: Some(groups), ..params.clone() })?.error,
     };
     Ok(Some(Skill { beyond_common: (rival > 0.0).then(|| 1.0 - network / rival), ..skill }))
 }
@@ -399,8 +406,8 @@ pub struct Choice {
 }
 
 /// Strengths or edges: whichever forecasts unseen steps better, or the fewer numbers when nothing tells.
-pub fn choose(panel: &Panel, params: &StateSpace) -> Result<Choice, Error> {
-    let of = |weights: Weights| StateSpace { weights, ..params.clone() };
+pub fn choose(panel: &Panel, params: &StateSpaceParams) -> Result<Choice, Error> {
+    let of = |weights: Weights| StateSpaceParams { weights, ..params.clone() };
     let unknown = || {
         let reason = "one strength per speaker: too few steps to compare with one weight per edge".into();
         Ok(Choice { weights: Weights::Strengths, skill: None, reason })
@@ -441,9 +448,9 @@ fn split(panel: &Panel) -> usize {
     panel.steps() - panel.steps().div_ceil(5)
 }
 
-pub(crate) fn held_out(panel: &Panel, params: &StateSpace) -> Result<HeldOut, Error> {
+pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldOut, Error> {
     let seen = split(panel);
-    let mut learner = Learner::of(panel, seen, params)?;
+    let mut learner = StateSpaceLearner::of(panel, seen, params)?;
     learner.run()?;
     let error = forecast_error(panel, &learner.forecasts()?);
     let own_past = alone(panel, None);
@@ -458,10 +465,10 @@ pub(crate) fn held_out(panel: &Panel, params: &StateSpace) -> Result<HeldOut, Er
     Ok(HeldOut { skill, combination: learner.combination()?, error })
 }
 
-/// Squared error of each agent's own past, perhaps with the mood, on what is held out.
-fn alone(panel: &Panel, mood: Option<&Mood>) -> f64 {
+/// Squared error of each agent's own past, perhaps with the trend, on what is held out.
+fn alone(panel: &Panel, trend: Option<&CommonTrend>) -> f64 {
     let seen = split(panel);
-    forecast_error(panel, &solo::forecasts(panel, seen, &Glance::of(panel, seen), mood))
+    forecast_error(panel, &ar_baseline::forecasts(panel, seen, &Glance::of(panel, seen), trend))
 }
 
 fn forecast_error(panel: &Panel, forecasts: &[f64]) -> f64 {
@@ -479,25 +486,25 @@ fn squared_error(panel: &Panel, from: usize, forecast: impl Fn(usize, usize) -> 
     error
 }
 
-/// Learns a network from beliefs with silence and noise: [`Learner`] run to its end.
+/// Learns a network from beliefs with silence and noise: [`StateSpaceLearner`] run to its end.
 ///
 /// Errors: fewer than ten steps, all agents constant, parameters out of range, more covariances than memory holds.
-pub fn state_space(panel: &Panel, params: &StateSpace) -> Result<Model, Error> {
-    let mut learner = Learner::new(panel, params)?;
+pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Error> {
+    let mut learner = StateSpaceLearner::new(panel, params)?;
     learner.run()?;
     learner.model()
 }
 
-impl StateSpace {
+impl StateSpaceParams {
     /// What a model was probably learned with: its weights tell whether they were constrained, to which edges, and what
     /// they are made of.
     pub fn like(model: &Model) -> Self {
-        let Whitened { constraint, support, .. } = Whitened::like(model);
-        let usual = StateSpace { constraint, support, ..StateSpace::default() };
+        let WhitenedParams { constraint, support, .. } = WhitenedParams::like(model);
+        let usual = StateSpaceParams { constraint, support, ..StateSpaceParams::default() };
         let Some(smoothing) = &model.diagnostics.smoothing else { return usual };
         let weights = if usual.support.is_some() { smoothing.weights } else { Weights::Edges };
         let pull = if smoothing.pull >= 0.0 { smoothing.pull } else { usual.pull };
-        StateSpace {
+        StateSpaceParams {
             weights,
             pull,
             adaptation: smoothing.adaptation_given.then_some(model.adaptation),
@@ -525,7 +532,7 @@ impl StateSpace {
 /// Steps without which nothing is learned.
 const FEWEST_STEPS: usize = 10;
 
-fn check(panel: &Panel, steps: usize, params: &StateSpace) -> Result<(), Error> {
+fn check(panel: &Panel, steps: usize, params: &StateSpaceParams) -> Result<(), Error> {
     params.check()?;
     whitened::check_support(panel.agents(), params.support.as_deref())?;
     if let Some(groups) = &params.common {
@@ -556,12 +563,14 @@ impl State {
     }
 
     /// All parameters as numbers that may be extrapolated: logarithms of what is positive.
-    fn numbers(&self, params: &StateSpace) -> Vec<f64> {
-        let Dynamics { drift, innovation, noise, start, sway, ratios, .. } = &self.dynamics;
+    fn numbers(&self, params: &StateSpaceParams) -> Vec<f64> {
+        let Dynamics { drift, innovation, noise, start, trend_loading, ratios, .. } = &self.dynamics;
         let logarithm = |block: &Mat<f64>| fit::powered(block, |value, _| value.ln());
         let cells = |block: Mat<f64>| (0..ratios * ratios).map(move |cell| block[(cell / ratios, cell % ratios)]);
         let mut numbers = vec![self.sum.ln()];
-        numbers.extend(drift.iter().chain(start).chain(sway.iter().flat_map(|sway| &sway.loading)));
+        numbers.extend(
+            drift.iter().chain(start).chain(trend_loading.iter().flat_map(|trend_loading| &trend_loading.loading)),
+        );
         numbers.extend(innovation.iter().chain([noise]).flat_map(|block| cells(logarithm(block))));
         match (&self.strengths, params.constraint) {
             (Some(strengths), _) => numbers.extend(strengths.numbers()),
@@ -574,13 +583,13 @@ impl State {
     }
 
     /// Takes them back, within what is allowed. Whether that gives something to go on with.
-    fn read(&mut self, numbers: &[f64], params: &StateSpace, crowd: &Crowd) -> bool {
+    fn read(&mut self, numbers: &[f64], params: &StateSpaceParams, distinct: &DistinctAgents) -> bool {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         if numbers.iter().any(|number| !number.is_finite()) {
             return false;
         }
         let (size, blocks) = (agents * ratios, (agents + 1) * ratios * ratios);
-        let loadings = self.dynamics.sway.as_ref().map_or(0, |sway| sway.loading.len());
+        let loadings = self.dynamics.trend_loading.as_ref().map_or(0, |trend_loading| trend_loading.loading.len());
         let (head, rest) = numbers.split_at(1 + 2 * size);
         let (loading, rest) = rest.split_at(loadings);
         let (news, weights) = rest.split_at(blocks);
@@ -589,8 +598,8 @@ impl State {
         }
         self.dynamics.drift.copy_from_slice(&head[1..=size]);
         self.dynamics.start.copy_from_slice(&head[1 + size..]);
-        if let Some(sway) = &mut self.dynamics.sway {
-            sway.loading.copy_from_slice(loading);
+        if let Some(trend_loading) = &mut self.dynamics.trend_loading {
+            trend_loading.loading.copy_from_slice(loading);
         }
         let block = |index: usize| {
             let cell = |h: usize, g: usize| news[(index * ratios + h) * ratios + g];
@@ -601,10 +610,10 @@ impl State {
         }
         self.dynamics.noise = block(agents);
         let nothing = Moments::empty(agents, ratios);
-        let hearing = Hearing::by(&nothing, crowd, params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::by(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
         if let Some(strengths) = &mut self.strengths {
             strengths.read(weights);
-            self.columns = strengths.columns(&hearing, self.sum);
+            self.columns = strengths.columns(&design, self.sum);
             self.penalty = strengths.penalty();
         } else {
             let mut left = weights;
@@ -621,13 +630,13 @@ impl State {
                 }
                 column.iter_mut().zip(mine).for_each(|(weight, mine)| *weight = self.sum * mine.max(0.0) / total);
             }
-            self.pool(&hearing, params);
+            self.pool(&design, params);
         }
-        self.write_hears(&hearing, crowd);
+        self.write_hears(&design, distinct);
         true
     }
 
-    fn first(panel: &Panel, steps: usize, params: &StateSpace, crowd: &Crowd) -> Self {
+    fn first(panel: &Panel, steps: usize, params: &StateSpaceParams, distinct: &DistinctAgents) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
         let glance = Glance::of(panel, steps);
@@ -635,9 +644,9 @@ impl State {
         let news = |agent: usize| {
             Mat::from_fn(ratios, ratios, |h, g| if h == g { FIRST_NEWS * spread[h * agents + agent] } else { 0.0 })
         };
-        let sway = params.common.as_ref().map(|groups| {
-            let mood = Mood::of(panel, steps, groups);
-            Sway { loading: vec![0.0; mood.count * ratios], mood: Arc::new(mood) }
+        let trend_loading = params.common.as_ref().map(|groups| {
+            let trend = CommonTrend::of(panel, steps, groups);
+            TrendLoading { loading: vec![0.0; trend.count * ratios], trend: Arc::new(trend) }
         });
         let dynamics = Dynamics {
             agents,
@@ -648,46 +657,46 @@ impl State {
             noise: glance.noise,
             start: glance.means,
             spread,
-            sway,
+            trend_loading,
         };
         let sum = 1.0 - params.adaptation.unwrap_or(FIRST_ADAPTATION);
         let nothing = Moments::empty(agents, ratios);
-        let hearing = Hearing::by(&nothing, crowd, params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::by(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
         let strengths = match (params.weights, &params.support) {
-            (Weights::Strengths, Some(_)) => Some(Strengths::equal(agents, &hearing, FIRST_SELF_WEIGHT)),
+            (Weights::Strengths, Some(_)) => Some(Strengths::equal(agents, &design, FIRST_SELF_WEIGHT)),
             _ => None,
         };
-        let columns = hearing.each(|position| {
-            let speakers = hearing.regressors(position);
-            let own = |speaker: usize| f64::from(u8::from(speaker == hearing.original(hearing.listeners[position])));
+        let columns = design.each(|position| {
+            let speakers = design.regressors(position);
+            let own = |speaker: usize| f64::from(u8::from(speaker == design.original(design.listeners[position])));
             let weight =
                 |speaker: usize| (1.0 - FIRST_SELF_WEIGHT) / speakers.len() as f64 + FIRST_SELF_WEIGHT * own(speaker);
             let total: f64 = speakers.iter().map(|&speaker| weight(speaker)).sum();
             speakers.iter().map(|&speaker| sum * weight(speaker) / total).collect()
         });
         let mut state = State { dynamics, sum, columns, strengths, common: vec![0.0; agents], penalty: 0.0 };
-        state.pool(&hearing, params);
-        state.write_hears(&hearing, crowd);
+        state.pool(&design, params);
+        state.write_hears(&design, distinct);
         let means = state.dynamics.start.clone();
         state.write_drift(&means, &means);
         state
     }
 
     /// What a model says, in place of what would be a start.
-    fn take(&mut self, model: &Model, params: &StateSpace, crowd: &Crowd) {
+    fn take(&mut self, model: &Model, params: &StateSpaceParams, distinct: &DistinctAgents) {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let nothing = Moments::empty(agents, ratios);
-        let hearing = Hearing::by(&nothing, crowd, params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::by(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
         self.sum = 1.0 - model.adaptation;
-        self.columns = hearing.each(|position| {
+        self.columns = design.each(|position| {
             let whole = |speaker: usize| {
-                let copies = crowd.copies[speaker].iter();
-                copies.map(|&copy| model.combination.weight(copy, hearing.listeners[position])).sum::<f64>()
+                let copies = distinct.copies[speaker].iter();
+                copies.map(|&copy| model.combination.weight(copy, design.listeners[position])).sum::<f64>()
             };
-            hearing.regressors(position).iter().map(|&speaker| self.sum * whole(speaker)).collect()
+            design.regressors(position).iter().map(|&speaker| self.sum * whole(speaker)).collect()
         });
-        self.pool(&hearing, params);
-        self.write_hears(&hearing, crowd);
+        self.pool(&design, params);
+        self.write_hears(&design, distinct);
         for cell in 0..agents * ratios {
             self.dynamics.drift[cell] = model.adaptation * model.evidence.agent(cell % agents)[cell / agents];
         }
@@ -705,31 +714,31 @@ impl State {
             if square && (0..ratios).all(|h| noise(h, h) > 0.0) {
                 self.dynamics.noise = Mat::from_fn(ratios, ratios, noise);
             }
-            if let (Some(sway), Some(common)) = (&mut self.dynamics.sway, &smoothing.common) {
+            if let (Some(trend_loading), Some(common)) = (&mut self.dynamics.trend_loading, &smoothing.common) {
                 let known: Vec<f64> = common.loading.iter().flatten().copied().collect();
-                if known.len() == sway.loading.len() {
-                    sway.loading = known;
+                if known.len() == trend_loading.loading.len() {
+                    trend_loading.loading = known;
                 }
             }
             let sound =
                 |strengths: &&[f64]| strengths.len() == agents && strengths.iter().all(|g| *g > 0.0 && g.is_finite());
             if let Some(strengths) = smoothing.strengths.as_deref().filter(sound) {
                 let own = |agent: usize| model.combination.weight(agent, agent);
-                self.strengths = Some(Strengths::given(strengths, &hearing, own));
+                self.strengths = Some(Strengths::given(strengths, &design, own));
             }
         }
     }
 
     /// B from the columns; an agent that never moves hears itself.
-    fn write_hears(&mut self, hearing: &Hearing<'_>, crowd: &Crowd) {
+    fn write_hears(&mut self, design: &Regressors<'_>, distinct: &DistinctAgents) {
         let agents = self.dynamics.agents;
         let mut hears = Mat::zeros(agents, agents);
-        for agent in (0..agents).filter(|&agent| crowd.constant[agent]) {
+        for agent in (0..agents).filter(|&agent| distinct.constant[agent]) {
             hears[(agent, agent)] = self.sum;
         }
-        for (position, (&listener, weights)) in hearing.listeners.iter().zip(&self.columns).enumerate() {
-            for (&speaker, &weight) in hearing.regressors(position).iter().zip(weights) {
-                for (copy, weight) in crowd.share(speaker, weight) {
+        for (position, (&listener, weights)) in design.listeners.iter().zip(&self.columns).enumerate() {
+            for (&speaker, &weight) in design.regressors(position).iter().zip(weights) {
+                for (copy, weight) in distinct.share(speaker, weight) {
                     hears[(copy, listener)] += weight;
                 }
             }
@@ -744,12 +753,12 @@ impl State {
     }
 
     /// The parameters that make what they believed, and what was seen of it, likeliest.
-    fn maximise(&mut self, smoothed: &Smoothed, params: &StateSpace, crowd: &Crowd) {
+    fn maximise(&mut self, smoothed: &Smoothed, params: &StateSpaceParams, distinct: &DistinctAgents) {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let moments = &smoothed.stretches[0];
-        let hearing = Hearing::by(moments, crowd, params.support.as_deref(), (0..agents).collect());
-        self.listen(&hearing, params, crowd);
-        self.follow(&smoothed.frames, crowd);
+        let design = Regressors::by(moments, distinct, params.support.as_deref(), (0..agents).collect());
+        self.listen(&design, params, distinct);
+        self.follow(&smoothed.frames, distinct);
         let (sum, count) = &smoothed.noise;
         let largest = (0..ratios).map(|h| sum[(h, h)] / *count as f64).fold(0.0, f64::max);
         let noise = Mat::from_fn(ratios, ratios, |h, g| sum[(h, g)] / *count as f64);
@@ -758,64 +767,64 @@ impl State {
     }
 
     /// The network that makes moments likeliest: columns and δ, then the news of each step.
-    fn listen(&mut self, hearing: &Hearing<'_>, params: &StateSpace, crowd: &Crowd) {
+    fn listen(&mut self, design: &Regressors<'_>, params: &StateSpaceParams, distinct: &DistinctAgents) {
         match &mut self.strengths {
             Some(found) => {
                 let share = params.adaptation.map(|adaptation| 1.0 - adaptation);
-                let (columns, sum) = strengths::maximise(found, hearing, &self.dynamics.innovation, self.sum, share);
+                let (columns, sum) = strengths::maximise(found, design, &self.dynamics.innovation, self.sum, share);
                 (self.columns, self.sum) = (columns, sum);
                 self.penalty = found.penalty();
             }
             None => {
-                self.maximise_edges(hearing, params);
-                self.pool(hearing, params);
+                self.maximise_edges(design, params);
+                self.pool(design, params);
             }
         }
-        self.write_hears(hearing, crowd);
-        if let Some(moments) = hearing.moments() {
+        self.write_hears(design, distinct);
+        if let Some(moments) = design.moments() {
             self.write_drift(&moments.mean_x(), &moments.mean_y());
         }
-        let blocks = hearing.each(|position| {
-            let left = fit::covariance(&hearing.ear(position), &self.columns[position]);
-            self.floored(&left, hearing.listeners[position])
+        let blocks = design.each(|position| {
+            let left = fit::covariance(&design.listener_moments(position), &self.columns[position]);
+            self.floored(&left, design.listeners[position])
         });
-        hearing.listeners.iter().zip(blocks).for_each(|(&agent, block)| self.dynamics.innovation[agent] = block);
+        design.listeners.iter().zip(blocks).for_each(|(&agent, block)| self.dynamics.innovation[agent] = block);
     }
 
-    /// How far each group follows its mood, where there is one: what the network leaves, regressed on it.
-    fn follow(&mut self, frames: &[f64], crowd: &Crowd) {
+    /// How far each group follows its trend, where there is one: what the network leaves, regressed on it.
+    fn follow(&mut self, frames: &[f64], distinct: &DistinctAgents) {
         let Dynamics { agents, ratios, drift, innovation, .. } = &self.dynamics;
         let (agents, ratios, size) = (*agents, *ratios, agents * ratios);
-        let Some(sway) = &self.dynamics.sway else { return };
+        let Some(trend_loading) = &self.dynamics.trend_loading else { return };
         let steps = frames.len() / size;
         let before = faer::MatRef::from_column_major_slice(&frames[..(steps - 1) * size], size, steps - 1);
         let heard = self.dynamics.heard(before);
-        let mut gram = vec![Mat::<f64>::zeros(ratios, ratios); sway.mood.count];
-        let mut linear = vec![vec![0.0; ratios]; sway.mood.count];
-        for agent in (0..agents).filter(|&agent| !crowd.constant[agent]) {
-            let group = sway.mood.groups[agent];
+        let mut gram = vec![Mat::<f64>::zeros(ratios, ratios); trend_loading.trend.count];
+        let mut linear = vec![vec![0.0; ratios]; trend_loading.trend.count];
+        for agent in (0..agents).filter(|&agent| !distinct.constant[agent]) {
+            let group = trend_loading.trend.groups[agent];
             let inverse = inverted(&innovation[agent]);
             for step in 1..steps {
-                let mood = |ratio: usize| sway.mood.at(step)[ratio * agents + agent];
+                let trend = |ratio: usize| trend_loading.trend.at(step)[ratio * agents + agent];
                 let left = |ratio: usize| {
                     let cell = ratio * agents + agent;
                     frames[step * size + cell] - heard[(cell, step - 1)] - drift[cell]
                 };
                 for h in 0..ratios {
                     for g in 0..ratios {
-                        gram[group][(h, g)] += inverse[(h, g)] * mood(h) * mood(g);
-                        linear[group][h] += inverse[(h, g)] * mood(h) * left(g);
+                        gram[group][(h, g)] += inverse[(h, g)] * trend(h) * trend(g);
+                        linear[group][h] += inverse[(h, g)] * trend(h) * left(g);
                     }
                 }
             }
         }
-        // Where the mood never moves it moves nobody.
+        // Where the trend never moves it moves nobody.
         let solved = gram.iter().zip(&linear).flat_map(|(gram, linear)| match simplex::factor(gram) {
             Some(llt) => simplex::solve(&llt, linear),
             None => vec![0.0; ratios],
         });
         let loading = solved.collect();
-        self.dynamics.sway = Some(Sway { mood: sway.mood.clone(), loading });
+        self.dynamics.trend_loading = Some(TrendLoading { trend: trend_loading.trend.clone(), loading });
     }
 
     /// A covariance with no direction quieter than rounding.
@@ -827,22 +836,23 @@ impl State {
 
     /// The columns, and δ where it is not given: the minimum over the sum of all weights is convex, and its slope is
     /// the sum of the multipliers.
-    fn maximise_edges(&mut self, hearing: &Hearing<'_>, params: &StateSpace) {
+    fn maximise_edges(&mut self, design: &Regressors<'_>, params: &StateSpaceParams) {
         let innovation = &self.dynamics.innovation;
         let columns = &self.columns;
         let common = &self.common;
         let normal = |position: usize| {
-            let ear = hearing.ear(position);
-            let (mut gram, mut linear) = fit::normal(&ear, &inverted(&innovation[hearing.listeners[position]]));
+            let listener_moments = design.listener_moments(position);
+            let (mut gram, mut linear) =
+                fit::normal(&listener_moments, &inverted(&innovation[design.listeners[position]]));
             fit::lift(&mut gram, params.ridge.max(1e-14));
-            for (place, pull, middle) in pulls(hearing, position, common, params.pull) {
+            for (place, pull, middle) in pulls(design, position, common, params.pull) {
                 gram[(place, place)] += pull;
                 linear[place] += pull * middle;
             }
             (gram, linear)
         };
         if params.constraint == Constraint::Free {
-            let solved = hearing.each(|position| {
+            let solved = design.each(|position| {
                 let (gram, linear) = normal(position);
                 let Some(llt) = simplex::factor(&gram) else { return (columns[position].clone(), (0.0, 0.0)) };
                 let weights = simplex::solve(&llt, &linear);
@@ -859,7 +869,7 @@ impl State {
         // enough.
         let mut faces: Vec<Option<simplex::Face>> = vec![None; columns.len()];
         let mut at = |sum: f64, start: &[Vec<f64>]| -> Vec<Option<simplex::Optimum>> {
-            let found = hearing.each(|position| {
+            let found = design.each(|position| {
                 if let Some(optimum) = faces[position].as_ref().and_then(|face| face.moved(sum)) {
                     return (Some(optimum), None);
                 }
@@ -912,11 +922,11 @@ impl State {
     }
 
     /// What listeners give each speaker on the whole, and how far single weights are from it.
-    fn pool(&mut self, hearing: &Hearing<'_>, params: &StateSpace) {
+    fn pool(&mut self, design: &Regressors<'_>, params: &StateSpaceParams) {
         let mut given = vec![(0.0, 0.0); self.common.len()];
         for (position, weights) in self.columns.iter().enumerate() {
-            let speakers = hearing.regressors(position);
-            let own = hearing.original(hearing.listeners[position]);
+            let speakers = design.regressors(position);
+            let own = design.original(design.listeners[position]);
             for (&speaker, weight) in speakers.iter().zip(weights).filter(|(speaker, _)| **speaker != own) {
                 given[speaker].0 += weight;
                 given[speaker].1 += 1.0 / speakers.len() as f64;
@@ -924,37 +934,37 @@ impl State {
         }
         self.common = given.iter().map(|(weight, even)| if *even > 0.0 { weight / even } else { 0.0 }).collect();
         let far = |(position, weights): (usize, &Vec<f64>)| -> f64 {
-            let pulled = pulls(hearing, position, &self.common, params.pull);
+            let pulled = pulls(design, position, &self.common, params.pull);
             pulled.map(|(place, pull, middle)| 0.5 * pull * (weights[place] - middle).powi(2)).sum()
         };
         self.penalty = self.columns.iter().enumerate().map(far).sum();
     }
 
-    fn estimate(&self, params: &StateSpace, crowd: &Crowd) -> Result<Estimate, Error> {
+    fn estimate(&self, params: &StateSpaceParams, distinct: &DistinctAgents) -> Result<Estimate, Error> {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
-        let evidence = |cell: usize| match crowd.constant[cell / ratios] {
+        let evidence = |cell: usize| match distinct.constant[cell / ratios] {
             true => 0.0,
             false => self.dynamics.drift[cell % ratios * agents + cell / ratios] / (1.0 - self.sum),
         };
         Ok(Estimate {
-            combination: self.combination(params, crowd)?,
+            combination: self.combination(params, distinct)?,
             evidence: Evidence::from_rows((0..agents * ratios).map(evidence).collect(), agents, ratios)?,
         })
     }
 
-    fn combination(&self, params: &StateSpace, crowd: &Crowd) -> Result<Combination, Error> {
+    fn combination(&self, params: &StateSpaceParams, distinct: &DistinctAgents) -> Result<Combination, Error> {
         let agents = self.dynamics.agents;
         let empty = Moments::empty(agents, self.dynamics.ratios);
-        let hearing = Hearing::by(&empty, crowd, params.support.as_deref(), (0..agents).collect());
-        whitened::combine(&hearing, crowd, &self.columns, self.sum, agents, params.support.is_some())
+        let design = Regressors::by(&empty, distinct, params.support.as_deref(), (0..agents).collect());
+        whitened::combine(&design, distinct, &self.columns, self.sum, agents, params.support.is_some())
     }
 }
 
 /// Smoothed beliefs, stretch by stretch, for fitting the network again to stretches drawn at random.
 #[derive(Debug)]
 pub(crate) struct Resampling {
-    params: StateSpace,
-    crowd: Crowd,
+    params: StateSpaceParams,
+    distinct: DistinctAgents,
     state: State,
     stretches: Vec<Moments>,
     borders: Vec<usize>,
@@ -965,13 +975,13 @@ const REFIT_ROUNDS: usize = 30;
 
 impl Resampling {
     /// Smooths the panel a model was learned from, by that model, and cuts it into stretches.
-    pub(crate) fn new(panel: &Panel, model: &Model, params: &StateSpace, count: usize) -> Result<Self, Error> {
-        let mut learner = Learner::new(panel, params)?;
-        learner.state.take(model, params, &learner.crowd);
+    pub(crate) fn new(panel: &Panel, model: &Model, params: &StateSpaceParams, count: usize) -> Result<Self, Error> {
+        let mut learner = StateSpaceLearner::new(panel, params)?;
+        learner.state.take(model, params, &learner.distinct);
         let (_, smoothed) = learner.smoothed(count)?;
         let borders = borders(panel.steps(), count);
-        let Learner { crowd, state, params, .. } = learner;
-        Ok(Resampling { params, crowd, state, stretches: smoothed.stretches, borders })
+        let StateSpaceLearner { distinct, state, params, .. } = learner;
+        Ok(Resampling { params, distinct, state, stretches: smoothed.stretches, borders })
     }
 
     /// The network that fits the posts of these stretches one after another, smoothed anew. Slow, but it knows what was
@@ -980,14 +990,15 @@ impl Resampling {
         let stretches: Vec<_> =
             numbers.iter().map(|&number| self.borders[number] - 1..self.borders[number + 1] - 1).collect();
         let panel = panel.joined(&stretches)?;
-        let mut learner = Learner::new(&panel, &StateSpace { rounds: REFIT_ROUNDS, ..self.params.clone() })?;
-        let fresh = std::mem::replace(&mut learner.state, self.state.clone()).dynamics.sway;
-        if let (Some(sway), Some(fresh)) = (&mut learner.state.dynamics.sway, fresh) {
-            sway.mood = fresh.mood;
+        let mut learner =
+            StateSpaceLearner::new(&panel, &StateSpaceParams { rounds: REFIT_ROUNDS, ..self.params.clone() })?;
+        let fresh = std::mem::replace(&mut learner.state, self.state.clone()).dynamics.trend_loading;
+        if let (Some(trend_loading), Some(fresh)) = (&mut learner.state.dynamics.trend_loading, fresh) {
+            trend_loading.trend = fresh.trend;
         }
-        learner.crowd = self.crowd.clone();
+        learner.distinct = self.distinct.clone();
         learner.run()?;
-        learner.state.estimate(&self.params, &self.crowd)
+        learner.state.estimate(&self.params, &self.distinct)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -1002,22 +1013,22 @@ impl Resampling {
             moments.merge(&self.stretches[number])?;
         }
         let mut state = self.state.clone();
-        let hearing = Hearing::by(&moments, &self.crowd, self.params.support.as_deref(), (0..agents).collect());
-        state.listen(&hearing, &self.params, &self.crowd);
-        state.estimate(&self.params, &self.crowd)
+        let design = Regressors::by(&moments, &self.distinct, self.params.support.as_deref(), (0..agents).collect());
+        state.listen(&design, &self.params, &self.distinct);
+        state.estimate(&self.params, &self.distinct)
     }
 }
 
 /// For each weight a listener gives another: its place, how strongly it is pulled, and to where. A weight is pulled
 /// towards what others give the same speaker, as a share of what all speakers of the listener would get evenly.
 fn pulls<'a>(
-    hearing: &'a Hearing<'_>,
+    design: &'a Regressors<'_>,
     position: usize,
     common: &'a [f64],
     pull: f64,
 ) -> impl Iterator<Item = (usize, f64, f64)> + 'a {
-    let speakers = hearing.regressors(position);
-    let own = hearing.original(hearing.listeners[position]);
+    let speakers = design.regressors(position);
+    let own = design.original(design.listeners[position]);
     let count = speakers.len() as f64;
     let others = speakers.iter().enumerate().filter(move |(_, speaker)| **speaker != own);
     others.map(move |(place, &speaker)| (place, pull * count, common[speaker] / count))

@@ -12,8 +12,8 @@
 //! Legend: b = (1−δ)a a column; G, c its normal equations; the loss of a listener is ½bᵀGb − cᵀb.
 
 use super::fit;
-use super::hearing::Hearing;
 use super::quasi_newton::minimise;
+use super::regressors::Regressors;
 use super::state_space::inverted;
 use faer::{Mat, MatRef};
 
@@ -93,19 +93,19 @@ fn mean(values: &[f64]) -> f64 {
 
 impl Strengths {
     /// All speakers alike, and about `own` kept by each listener.
-    pub(crate) fn equal(agents: usize, hearing: &Hearing<'_>, own: f64) -> Self {
+    pub(crate) fn equal(agents: usize, design: &Regressors<'_>, own: f64) -> Self {
         let mut equal =
             Strengths { logs: vec![0.0; agents], deviations: vec![0.0; agents], own: 0.0, blend: OF_BLEND.0 };
-        let listeners: Vec<f64> = equal.selves(hearing).map(|(_, odds)| equal.blend * odds).collect();
+        let listeners: Vec<f64> = equal.selves(design).map(|(_, odds)| equal.blend * odds).collect();
         equal.own = logit(own) - mean(&listeners);
         equal
     }
 
     /// Strengths that gave these weights to the listeners themselves: the line through their log-odds, and what is left.
-    pub(crate) fn given(strengths: &[f64], hearing: &Hearing<'_>, owns: impl Fn(usize) -> f64) -> Self {
+    pub(crate) fn given(strengths: &[f64], design: &Regressors<'_>, owns: impl Fn(usize) -> f64) -> Self {
         let logs: Vec<f64> = strengths.iter().map(|strength| strength.ln()).collect();
         let mut given = Strengths { deviations: vec![0.0; logs.len()], logs, own: 0.0, blend: OF_BLEND.0 };
-        let (listeners, odds): (Vec<usize>, Vec<f64>) = given.selves(hearing).unzip();
+        let (listeners, odds): (Vec<usize>, Vec<f64>) = given.selves(design).unzip();
         let kept: Vec<f64> = listeners
             .iter()
             .map(|&listener| logit(owns(listener).clamp(SMALLEST_SHARE, 1.0 - SMALLEST_SHARE)))
@@ -124,10 +124,10 @@ impl Strengths {
     }
 
     /// Listeners who hear themselves and others, and log g of each less that of all the others it hears.
-    fn selves<'a>(&'a self, hearing: &'a Hearing<'_>) -> impl Iterator<Item = (usize, f64)> + 'a {
-        hearing.listeners.iter().enumerate().filter_map(|(position, &listener)| {
-            let speakers = hearing.regressors(position);
-            let own = speakers.binary_search(&hearing.original(listener)).ok();
+    fn selves<'a>(&'a self, design: &'a Regressors<'_>) -> impl Iterator<Item = (usize, f64)> + 'a {
+        design.listeners.iter().enumerate().filter_map(|(position, &listener)| {
+            let speakers = design.regressors(position);
+            let own = speakers.binary_search(&design.original(listener)).ok();
             self.odds(speakers, own).map(|odds| (listener, odds))
         })
     }
@@ -152,17 +152,17 @@ impl Strengths {
     }
 
     /// The columns b of all listeners.
-    pub(crate) fn columns(&self, hearing: &Hearing<'_>, sum: f64) -> Vec<Vec<f64>> {
-        hearing.each(|position| {
-            let speakers = hearing.regressors(position);
-            let own = speakers.binary_search(&hearing.original(hearing.listeners[position])).ok();
-            self.column(hearing.listeners[position], speakers, own).iter().map(|weight| sum * weight).collect()
+    pub(crate) fn columns(&self, design: &Regressors<'_>, sum: f64) -> Vec<Vec<f64>> {
+        design.each(|position| {
+            let speakers = design.regressors(position);
+            let own = speakers.binary_search(&design.original(design.listeners[position])).ok();
+            self.column(design.listeners[position], speakers, own).iter().map(|weight| sum * weight).collect()
         })
     }
 
     /// What listeners keep for themselves in the middle: the mean of their log-odds.
-    pub(crate) fn self_weight(&self, hearing: &Hearing<'_>) -> f64 {
-        let odds = self.selves(hearing).map(|(listener, odds)| self.kept(listener, odds));
+    pub(crate) fn self_weight(&self, design: &Regressors<'_>) -> f64 {
+        let odds = self.selves(design).map(|(listener, odds)| self.kept(listener, odds));
         logistic(mean(&odds.collect::<Vec<f64>>()))
     }
 
@@ -250,16 +250,16 @@ impl Strengths {
 /// belong to them, and that sum.
 pub(crate) fn maximise(
     strengths: &mut Strengths,
-    hearing: &Hearing<'_>,
+    design: &Regressors<'_>,
     innovation: &[Mat<f64>],
     sum: f64,
     given: Option<f64>,
 ) -> (Vec<Vec<f64>>, f64) {
-    let listeners = hearing.each(|position| {
-        let listener = hearing.listeners[position];
-        let speakers = hearing.regressors(position).to_vec();
-        let own = speakers.binary_search(&hearing.original(listener)).ok();
-        let (gram, linear) = fit::normal(&hearing.ear(position), &inverted(&innovation[listener]));
+    let listeners = design.each(|position| {
+        let listener = design.listeners[position];
+        let speakers = design.regressors(position).to_vec();
+        let own = speakers.binary_search(&design.original(listener)).ok();
+        let (gram, linear) = fit::normal(&design.listener_moments(position), &inverted(&innovation[listener]));
         Listener { agent: listener, speakers, own, gram, linear }
     });
     let last = 2 * strengths.logs.len() + 2;
@@ -280,7 +280,7 @@ pub(crate) fn maximise(
     let (found, sum) = read(&minimise(loss, start, STEPS));
     let sum = given.unwrap_or_else(|| sum.clamp(1.0 - fit::ADAPTATION.end(), 1.0 - fit::ADAPTATION.start()));
     *strengths = found;
-    (strengths.columns(hearing, sum), sum)
+    (strengths.columns(design, sum), sum)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! count more.
 
 use super::simplex;
-use crate::watch;
+use crate::progress;
 use faer::linalg::solvers::ColPivQr;
 use faer::prelude::SolveLstsq;
 use faer::{Mat, MatRef, Side};
@@ -203,7 +203,7 @@ impl<'a> Problem<'a> {
     /// Least squares with x and y centred within symbols: the total less the between-symbol part.
     fn refit(&self, symbols: &[usize], count: usize, free: bool, start: &[f64]) -> Option<Vec<f64>> {
         // Who asked for the end has no use for symbols; whoever looks for them will notice.
-        if watch::stopped() {
+        if progress::stopped() {
             return None;
         }
         let ratios = self.data.ratios;

@@ -1,15 +1,15 @@
 //! A model together with its test: learned from the whole panel, its forecast skill measured on steps it has not seen.
 //!
 //! In: a panel as it comes, silence included, and parameters. Out: a model whose diagnostics carry the skill and what has to
-//! be known beside it. What the command line and the Python package both do; how far it is can be seen in [`crate::watch`].
+//! be known beside it. What the command line and the Python package both do; how far it is can be seen in [`crate::progress`].
 
 use super::gsl::{self, Constraint, Gsl, GslParams};
-use super::state_space::{self, Learner, StateSpace};
+use super::state_space::{self, StateSpaceLearner, StateSpaceParams};
 use super::track::Tracker;
-use super::whitened::{self, Whitened};
+use super::whitened::{self, WhitenedParams};
 use crate::confidence::{self, Forecast, unless_stopped};
 use crate::model::{Skill, Status, Weights};
-use crate::{Error, Model, Panel, watch};
+use crate::{Error, Model, Panel, progress};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ const RUNAWAY: f64 = 100.0;
 
 /// Beliefs without gaps.
 #[derive(Debug)]
-pub struct Filled<'a> {
+pub struct FilledPanel<'a> {
     /// Whoever was silent repeats what it last said.
     pub panel: Cow<'a, Panel>,
     /// Which cells were silent, step by step; empty when none was.
@@ -31,15 +31,15 @@ pub struct Filled<'a> {
 }
 
 /// Fills the gaps for learners that cannot do with them.
-pub fn fill(panel: &Panel) -> Filled<'_> {
+pub fn fill(panel: &Panel) -> FilledPanel<'_> {
     if panel.is_complete() {
-        return Filled { panel: Cow::Borrowed(panel), silent: Vec::new(), warning: None };
+        return FilledPanel { panel: Cow::Borrowed(panel), silent: Vec::new(), warning: None };
     }
     let (agents, cells) = (panel.agents(), panel.steps() * panel.agents());
     let silent = (0..cells).map(|cell| panel.posts(cell / agents, cell % agents) == 0).collect();
     let (panel, filled) = panel.clone().carry_forward();
     let warning = repeated(filled, cells);
-    Filled { panel: Cow::Owned(panel), silent, warning: Some(warning) }
+    FilledPanel { panel: Cow::Owned(panel), silent, warning: Some(warning) }
 }
 
 /// What has to be known of beliefs that were repeated because nothing was said.
@@ -50,7 +50,7 @@ pub fn repeated(filled: usize, cells: usize) -> String {
     )
 }
 
-impl Filled<'_> {
+impl FilledPanel<'_> {
     /// What rests on beliefs that were filled in is not free of noise, whatever it looks like.
     pub fn distrust(&self, model: &mut Model) {
         let identified = model.diagnostics.columns.iter_mut().filter(|column| column.status == Status::Identified);
@@ -63,20 +63,20 @@ impl Filled<'_> {
 /// The whitened learner and its skill, on beliefs without gaps.
 ///
 /// ```
-/// use headwater::learn::{tested, whitened::Whitened};
+/// use headwater::learn::{tested, whitened::WhitenedParams};
 /// use headwater::simulate::{WorldParams, simulate};
 /// let (panel, _) = simulate(&WorldParams { steps: 100, ..WorldParams::default() })?;
-/// let model = tested::whitened(&tested::fill(&panel), &Whitened::default())?;
+/// let model = tested::whitened(&tested::fill(&panel), &WhitenedParams::default())?;
 /// assert!(model.diagnostics.skill.unwrap().against_own_past > 0.0);
 /// # Ok::<(), headwater::Error>(())
 /// ```
-pub fn whitened(filled: &Filled<'_>, params: &Whitened) -> Result<Model, Error> {
+pub fn whitened(filled: &FilledPanel<'_>, params: &WhitenedParams) -> Result<Model, Error> {
     let panel = &filled.panel;
     let mut model = whitened::whitened(panel, params)?;
     // Where nothing was certified, a search for symbols would find nothing either.
     let certified = model.diagnostics.columns.iter().any(|column| column.status == Status::Certified);
-    let params = Whitened { symbols: params.symbols && certified, ..params.clone() };
-    let _stage = watch::stage("forecasting unseen steps", 0);
+    let params = WhitenedParams { symbols: params.symbols && certified, ..params.clone() };
+    let _stage = progress::stage("forecasting unseen steps", 0);
     let forecast = unless_stopped(whitened::held_out(panel, &params))?;
     model.diagnostics.skill = forecast.and_then(|forecast| confidence::skill(panel, &forecast));
     filled.distrust(&mut model);
@@ -84,7 +84,7 @@ pub fn whitened(filled: &Filled<'_>, params: &Whitened) -> Result<Model, Error> 
 }
 
 /// What a tracker that has seen all frames found, and its skill: every frame was forecast from the one before it.
-pub fn tracked(filled: &Filled<'_>, tracker: &Tracker) -> Result<Model, Error> {
+pub fn tracked(filled: &FilledPanel<'_>, tracker: &Tracker) -> Result<Model, Error> {
     let panel = &filled.panel;
     let mut model = tracker.model()?;
     let forecast = tracker.forecast(panel.steps() - panel.steps().div_ceil(5));
@@ -97,22 +97,22 @@ pub fn tracked(filled: &Filled<'_>, tracker: &Tracker) -> Result<Model, Error> {
 /// a graph leaves it between strengths and edges.
 pub fn state_space(
     panel: &Panel,
-    params: &StateSpace,
+    params: &StateSpaceParams,
     weights: Option<Weights>,
 ) -> Result<(Model, Option<String>), Error> {
-    let of = |weights: Weights| StateSpace { weights, ..params.clone() };
+    let of = |weights: Weights| StateSpaceParams { weights, ..params.clone() };
     let choosing = params.support.is_some() && params.constraint == Constraint::Simplex;
     let (params, skill, choice) = match weights {
         Some(weights) => (of(weights), None, None),
         None if !choosing => (of(Weights::Edges), None, None),
         None => {
-            let _stage = watch::stage("forecasting unseen steps by strengths and by edges", 0);
+            let _stage = progress::stage("forecasting unseen steps by strengths and by edges", 0);
             let choice = state_space::choose(panel, params)?;
             (of(choice.weights), Some(choice.skill), Some(choice.reason))
         }
     };
-    let mut learner = Learner::new(panel, &params)?;
-    let stage = watch::stage("learning", params.rounds as u64);
+    let mut learner = StateSpaceLearner::new(panel, &params)?;
+    let stage = progress::stage("learning", params.rounds as u64);
     while !learner.done() {
         learner.round()?;
         stage.advance();
@@ -127,8 +127,8 @@ pub fn state_space(
 }
 
 /// Forecast skill on the last fifth of the steps; none where there are too few to hold some out.
-fn measured(panel: &Panel, params: &StateSpace) -> Result<Option<Skill>, Error> {
-    let _stage = watch::stage("forecasting unseen steps", 0);
+fn measured(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
+    let _stage = progress::stage("forecasting unseen steps", 0);
     match state_space::skill(panel, params) {
         Err(Error::NotReady { .. }) => Ok(None),
         other => other,
@@ -139,7 +139,7 @@ fn measured(panel: &Panel, params: &StateSpace) -> Result<Option<Skill>, Error> 
 pub fn gsl(panel: &Panel, mut learner: Gsl) -> Result<(Model, f64), Error> {
     let (bound, warning) = stability(panel, &learner)?;
     let mut forecast = Forecast::default();
-    let stage = watch::stage("learning", (panel.steps() * learner.params().passes) as u64);
+    let stage = progress::stage("learning", (panel.steps() * learner.params().passes) as u64);
     while let Some(step) = learner.advance(panel, FRAMES_PER_LOOK)? {
         forecast.add(&step.forecast);
         stage.at((step.pass * panel.steps() + step.seen) as u64);
@@ -164,7 +164,7 @@ pub fn stability(panel: &Panel, learner: &Gsl) -> Result<(f64, Option<String>), 
 pub fn finish(panel: &Panel, learner: Gsl, mut forecast: Forecast, bound: f64) -> Result<Model, Error> {
     if learner.params().passes > 1 {
         // Several passes leave nothing unseen, so the skill takes a second fit.
-        let _stage = watch::stage("forecasting unseen steps", 0);
+        let _stage = progress::stage("forecasting unseen steps", 0);
         let again = gsl::held_out(panel, learner.afresh(learner.params().clone())?);
         forecast = unless_stopped(again)?.unwrap_or_default();
     }
@@ -197,7 +197,7 @@ pub fn tune(panel: &Panel, learner: &Gsl) -> Result<Vec<(GslParams, f64)>, Error
 
 /// Held-out error of each setting that can be learned at all, best first.
 fn try_out(panel: &Panel, learner: &Gsl, candidates: &[GslParams]) -> Result<Vec<(GslParams, f64)>, Error> {
-    let stage = watch::stage("tuning", candidates.len() as u64);
+    let stage = progress::stage("tuning", candidates.len() as u64);
     let error = |params: &GslParams| -> Result<Option<(GslParams, f64)>, Error> {
         let forecast = learner.afresh(params.clone()).and_then(|fresh| gsl::held_out(panel, fresh));
         let found = unless_stopped(forecast)?.map(|forecast| (params.clone(), forecast.error));

@@ -9,15 +9,15 @@
 //! starts anew. A change of the true state leaves all of that as it was and shows in which symbols occur: the residual
 //! over δ *is* the log-likelihood ratio of the private observation, and its sum against the present truth is a CUSUM too.
 
-use super::atoms;
+use super::change_detector::{ChangeDetector, EVIDENCE};
 use super::fit::{self, Fit, Standing};
 use super::gsl::Constraint;
-use super::guard::{EVIDENCE, Guard};
-use super::hearing::{Crowd, Hearing};
 use super::moments::{Moments, affordable};
+use super::private_likelihoods;
+use super::regressors::{DistinctAgents, Regressors};
 use super::ring::Ring;
 use super::symbols::Split;
-use super::whitened::{self, Means, Precision, Whitened};
+use super::whitened::{self, Means, Precision, WhitenedParams};
 use crate::confidence::Forecast;
 use crate::error::require;
 use crate::model::{
@@ -73,9 +73,9 @@ impl Memory {
 /// | `memory` | all | how far back statistical fits look | λ in (0, 1), or ≥ 3 steps |
 /// | `window` | none | frames kept for symbols; chosen from N and H when not given | ≥ 16 |
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Tracking {
+pub struct TrackParams {
     /// The learner's own parameters.
-    pub whitened: Whitened,
+    pub whitened: WhitenedParams,
     /// How far back statistical fits look.
     pub memory: Memory,
     /// Frames kept for symbols.
@@ -112,11 +112,11 @@ const HISTORY: usize = 4_000_000;
 /// A network under watch.
 ///
 /// ```
-/// use headwater::learn::track::{Tracker, Tracking};
+/// use headwater::learn::track::{Tracker, TrackParams};
 /// use headwater::simulate::{simulate, Change, WorldParams};
 /// let changes = vec![Change::Topology { every: 200, probability: 0.02 }];
 /// let (panel, truth) = simulate(&WorldParams { steps: 400, changes, ..WorldParams::default() }).unwrap();
-/// let mut tracker = Tracker::new(panel.roster().clone(), Tracking::default()).unwrap();
+/// let mut tracker = Tracker::new(panel.roster().clone(), TrackParams::default()).unwrap();
 /// let mut noticed = Vec::new();
 /// for frame in panel.cells().chunks_exact(20 * 4) {
 ///     noticed.extend(tracker.push(frame).unwrap());
@@ -128,7 +128,7 @@ const HISTORY: usize = 4_000_000;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tracker {
     roster: Roster,
-    params: Tracking,
+    params: TrackParams,
     window: usize,
     stretch: usize,
     /// The latest frames in column order.
@@ -143,7 +143,7 @@ pub struct Tracker {
     ring: Ring,
     /// The first step whose transition is not in the ring.
     open: usize,
-    watches: Vec<Watch>,
+    watches: Vec<WatchedListener>,
     adaptation: Option<f64>,
     state: State,
     /// A change of topology that waits for other listeners.
@@ -158,21 +158,21 @@ pub struct Tracker {
 
 /// One listener under watch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Watch {
+struct WatchedListener {
     /// The first step its present weights hold for.
     since: usize,
     /// When to fit again, in frames seen.
     next: usize,
     /// Frames since `since` when symbols were last looked for.
     searched: usize,
-    known: Option<Known>,
+    known: Option<KnownColumn>,
     /// Whether what is known is of the time before a change.
     stale: bool,
 }
 
 /// What is known of a listener.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Known {
+struct KnownColumn {
     /// (1−δ) times its weights, zeros left out.
     weights: Vec<(usize, f64)>,
     column: Column,
@@ -185,7 +185,7 @@ struct Known {
     errors: Vec<f64>,
     /// Mean residual in the present state, and of how many steps.
     mean: (Vec<f64>, usize),
-    guard: Guard,
+    guard: ChangeDetector,
 }
 
 /// Which hypothesis is true, by the private observations.
@@ -227,7 +227,7 @@ struct Glance {
 
 impl Tracker {
     /// A tracker that has seen nothing.
-    pub fn new(roster: Roster, params: Tracking) -> Result<Self, Error> {
+    pub fn new(roster: Roster, params: TrackParams) -> Result<Self, Error> {
         params.whitened.check()?;
         params.memory.check()?;
         let (agents, ratios) = (roster.agents().len(), roster.ratios());
@@ -251,7 +251,7 @@ impl Tracker {
         let size = agents * ratios;
         affordable(size, 5, "follow fewer agents")?;
         let capacity = (RING_BYTES / (16 * size * size)).clamp(4, 256);
-        let watch = Watch { since: 1, next: 0, searched: 0, known: None, stale: false };
+        let watch = WatchedListener { since: 1, next: 0, searched: 0, known: None, stale: false };
         Ok(Tracker {
             window,
             // Short enough that forgetting a stretch as one is forgetting step by step.
@@ -368,7 +368,7 @@ impl Tracker {
         let mut watches = std::mem::take(&mut self.watches);
         let (before, now) = (self.frame(step - 1), self.frame(step));
         let silent = &self.silent;
-        let glance = |(listener, watch): (usize, &mut Watch)| {
+        let glance = |(listener, watch): (usize, &mut WatchedListener)| {
             let known = watch.known.as_mut().filter(|_| !watch.stale)?;
             let filled = |when: usize, agent: usize| silent[when].get(agent).copied().unwrap_or(false);
             let unheard = known.weights.iter().any(|&(speaker, weight)| weight.abs() > HEARD && filled(0, speaker));
@@ -412,7 +412,7 @@ impl Tracker {
         let turn = toward.and_then(|(toward, limit)| self.state.step(&toward, limit, step));
         if let Some((truth, since)) = turn {
             self.report(Change { step, since, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(truth) });
-            self.watches.iter_mut().for_each(Watch::forget_state);
+            self.watches.iter_mut().for_each(WatchedListener::forget_state);
             self.snapshot();
         }
     }
@@ -421,7 +421,7 @@ impl Tracker {
     ///
     /// Exact listeners speak for themselves. Where there are none, those with noisy weights do: their residuals relative
     /// to what is usual, and with a limit that allows for errors in the weights, which last as long as beliefs do.
-    fn toward(&self, watches: &[Watch], glances: &[Option<Glance>]) -> Option<(Vec<f64>, f64)> {
+    fn toward(&self, watches: &[WatchedListener], glances: &[Option<Glance>]) -> Option<(Vec<f64>, f64)> {
         let adaptation = self.adaptation?;
         let (truth, hypotheses) = (self.state.truth, self.roster.hypotheses().len());
         let against = |values: &[f64], hypothesis: usize| if hypothesis == 0 { 0.0 } else { values[hypothesis - 1] };
@@ -441,7 +441,7 @@ impl Tracker {
         }
         let mut limit = None;
         for (known, glance) in heard() {
-            let Guard::Errors { centre, burden, .. } = &known.guard else { continue };
+            let ChangeDetector::Errors { centre, burden, .. } = &known.guard else { continue };
             limit = Some(EVIDENCE * (1.0 + burden / adaptation));
             let covariance = |a: usize, b: usize| match (a, b) {
                 (0, _) | (_, 0) => 0.0,
@@ -564,16 +564,16 @@ impl Tracker {
 
         let first = (since - 1).max(self.base);
         let stretch = Panel::complete(self.roster.clone(), self.frames[(first - self.base) * self.width()..].to_vec())?;
-        let crowd = Crowd::of(&stretch);
+        let distinct = DistinctAgents::of(&stretch);
         if listeners.len() == agents {
-            self.remarks = crowd.warnings(&stretch);
+            self.remarks = distinct.warnings(&stretch);
         }
         let moments = self.moments(since);
-        let hearing = Hearing::by(&moments, &crowd, params.support.as_deref(), listeners);
-        if hearing.listeners.is_empty() {
+        let design = Regressors::by(&moments, &distinct, params.support.as_deref(), listeners);
+        if design.listeners.is_empty() {
             return Ok(false);
         }
-        let fits = fit::fits(&hearing, params)?;
+        let fits = fit::fits(&design, params)?;
         let given = params.adaptation.or(self.certain_adaptation());
         let adaptation = given.unwrap_or_else(|| {
             // Those not fitted now still have their say.
@@ -581,31 +581,31 @@ impl Tracker {
                 .watches
                 .iter()
                 .enumerate()
-                .filter(|(listener, _)| hearing.listeners.binary_search(listener).is_err());
+                .filter(|(listener, _)| design.listeners.binary_search(listener).is_err());
             let others = others.filter_map(|(_, watch)| watch.known.as_ref()).map(|known| known.vote);
             fit::voted(fits.iter().map(|fit| fit.vote).chain(others))
         });
-        let standings = hearing.each(|position| fit::standing(|| hearing.ear(position), &fits[position]));
+        let standings = design.each(|position| fit::standing(|| design.listener_moments(position), &fits[position]));
         let worth = |&listener: &usize| {
             let searched = self.watches[listener].searched;
             stretch.steps() > searched + searched / 2 && searched < self.window
         };
         let mut splits = vec![None; fits.len()];
-        if params.symbols && hearing.listeners.iter().any(worth) {
+        if params.symbols && design.listeners.iter().any(worth) {
             let means = Means::of(&stretch);
-            let params = Whitened { adaptation: given, ..params.clone() };
-            (splits, _) = whitened::splits(&stretch, &means, &hearing, &fits, 1.0 - adaptation, &params)?;
-            hearing.listeners.iter().for_each(|&listener| self.watches[listener].searched = stretch.steps());
+            let params = WhitenedParams { adaptation: given, ..params.clone() };
+            (splits, _) = whitened::splits(&stretch, &means, &design, &fits, 1.0 - adaptation, &params)?;
+            design.listeners.iter().for_each(|&listener| self.watches[listener].searched = stretch.steps());
         }
         let sum = 1.0 - adaptation;
         let vote = match given {
             Some(_) => 0.0,
             None => whitened::variance_of_the_vote(&fits),
         };
-        let found = hearing.each(|position| {
+        let found = design.each(|position| {
             let fit = &fits[position];
             let refitted = match params.constraint {
-                Constraint::Simplex => fit::constrained(&hearing.ear(position), fit, sum, params),
+                Constraint::Simplex => fit::constrained(&design.listener_moments(position), fit, sum, params),
                 Constraint::Free => None,
             };
             let fit = refitted.unwrap_or_else(|| fit.clone());
@@ -613,17 +613,17 @@ impl Tracker {
             let blurred = blurred.filter(|within| {
                 let standing = &standings[position];
                 let known = standing.status == Status::Identified;
-                let agrees = !known || fit::as_quiet(&hearing.ear(position), &fit, standing.rank, within);
+                let agrees = !known || fit::as_quiet(&design.listener_moments(position), &fit, standing.rank, within);
                 agrees && params.constraint == Constraint::Simplex
             });
             let certain = splits[position].as_ref().filter(|split| split.certified);
             let weights = certain.map(|split| &split.weights).or(blurred).unwrap_or(&fit.weights);
             let precision = certain.is_none().then(|| {
-                let ear = hearing.ear(position);
-                Precision::of(&ear, &fit::inverse(&ear, &fit.covariance))
+                let listener_moments = design.listener_moments(position);
+                Precision::of(&listener_moments, &fit::inverse(&listener_moments, &fit.covariance))
             });
-            let speakers = hearing.regressors(position).iter().zip(weights);
-            let shared = speakers.flat_map(|(&speaker, &weight)| crowd.share(speaker, weight));
+            let speakers = design.regressors(position).iter().zip(weights);
+            let shared = speakers.flat_map(|(&speaker, &weight)| distinct.share(speaker, weight));
             let weights = shared.filter(|(_, weight)| *weight != 0.0).collect();
             let found = Found {
                 weights,
@@ -631,32 +631,32 @@ impl Tracker {
                 standing: &standings[position],
                 split: splits[position].as_ref(),
                 transitions: moments.weight(),
-                speakers: hearing.regressors(position).len(),
+                speakers: design.regressors(position).len(),
                 precision,
                 vote,
                 adaptation,
             };
-            self.known(hearing.listeners[position], found, first)
+            self.known(design.listeners[position], found, first)
         });
         let (mut learned, mut newly) = (false, Vec::new());
-        let listeners = hearing.listeners.clone();
+        let listeners = design.listeners.clone();
         for (listener, known) in listeners.into_iter().zip(found) {
             let certified = known.column.status == Status::Certified;
             let watch = &mut self.watches[listener];
             // What was certain stays so unless it can be had better.
-            let better = |old: &Known| certified && known.column.condition < old.column.condition;
-            let certain = |old: &&Known| old.column.status == Status::Certified;
+            let better = |old: &KnownColumn| certified && known.column.condition < old.column.condition;
+            let certain = |old: &&KnownColumn| old.column.status == Status::Certified;
             if !watch.stale && watch.known.as_ref().filter(certain).is_some_and(|old| !better(old)) {
                 continue;
             }
             // After a change the former weights are the better guess until there is enough to go by.
-            if watch.known.is_some() && watch.stale && !certified && matches!(known.guard, Guard::Open) {
+            if watch.known.is_some() && watch.stale && !certified && matches!(known.guard, ChangeDetector::Open) {
                 continue;
             }
             if certified && known.column.condition.is_some_and(|condition| condition < POOR) {
                 watch.next = usize::MAX;
             }
-            let exact = watch.guard().is_some_and(Guard::is_exact);
+            let exact = watch.guard().is_some_and(ChangeDetector::is_exact);
             (watch.known, watch.stale, learned) = (Some(known), false, true);
             if !exact {
                 newly.push(listener);
@@ -665,7 +665,9 @@ impl Tracker {
         let given = self.params.whitened.adaptation.or(self.certain_adaptation());
         self.adaptation = Some(given.unwrap_or(adaptation));
         newly.into_iter().for_each(|listener| self.credit(listener, first + 1));
-        if self.state.since == 1 && !self.watches.iter().any(|watch| watch.guard().is_some_and(Guard::is_exact)) {
+        if self.state.since == 1
+            && !self.watches.iter().any(|watch| watch.guard().is_some_and(ChangeDetector::is_exact))
+        {
             self.state.truth = model::settled(&stretch, adaptation).hypothesis;
             self.state.settled = vec![true; self.roster.hypotheses().len()];
         }
@@ -673,7 +675,7 @@ impl Tracker {
     }
 
     /// What a fit says of a listener, with its guard, from the frames of the window since `first`.
-    fn known(&self, listener: usize, found: Found<'_>, first: usize) -> Known {
+    fn known(&self, listener: usize, found: Found<'_>, first: usize) -> KnownColumn {
         let Found { weights, fit, standing, split, transitions, speakers, precision, vote, adaptation } = found;
         let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
         let past: Vec<Vec<f64>> = (first + 1..self.seen)
@@ -692,19 +694,19 @@ impl Tracker {
             Some(split) => {
                 (column.status, column.condition) = (Status::Certified, Some(split.condition));
                 column.weight_error = Some(0.0);
-                Guard::atoms(split, &past, self.largest)
+                ChangeDetector::atoms(split, &past, self.largest)
             }
             None if standing.rank < ratios => {
                 let quiet = ratios - standing.rank;
                 // A fit that could have made its contrasts small by chance guards nothing.
                 let sure = transitions >= (5 * speakers / quiet + 20) as f64;
-                let guard = Guard::contrasts(&fit.covariance, quiet, &mean, &centred(), self.largest);
-                guard.filter(|_| sure).unwrap_or(Guard::Open)
+                let guard = ChangeDetector::contrasts(&fit.covariance, quiet, &mean, &centred(), self.largest);
+                guard.filter(|_| sure).unwrap_or(ChangeDetector::Open)
             }
             // Likewise; and a mean wants its time.
-            None if speakers as f64 > 0.2 * transitions || present < STEPS_FOR_A_MEAN => Guard::Open,
-            None => Guard::errors(&fit.covariance, &mean, &centred(), (transitions, speakers), agents)
-                .unwrap_or(Guard::Open),
+            None if speakers as f64 > 0.2 * transitions || present < STEPS_FOR_A_MEAN => ChangeDetector::Open,
+            None => ChangeDetector::errors(&fit.covariance, &mean, &centred(), (transitions, speakers), agents)
+                .unwrap_or(ChangeDetector::Open),
         };
         let mut errors = vec![0.0; ratios];
         if split.is_none_or(|split| !split.certified) {
@@ -717,7 +719,15 @@ impl Tracker {
             errors = whitened::evidence_errors(precision.as_ref(), &fit.covariance, present.max(1), &evidence, vote);
             errors.iter_mut().for_each(|error| *error /= adaptation);
         }
-        Known { weights, column, covariance: fit.covariance, vote: fit.vote, errors, mean: (mean, present), guard }
+        KnownColumn {
+            weights,
+            column,
+            covariance: fit.covariance,
+            vote: fit.vote,
+            errors,
+            mean: (mean, present),
+            guard,
+        }
     }
 
     /// Lets the private observations of a listener that has become exact speak for a hypothesis, from a step on.
@@ -771,7 +781,7 @@ impl Tracker {
         if params.support.is_none() {
             combination = Combination::from_columns(combination.to_columns(), agents)?;
         }
-        let found: Vec<Option<atoms::Atoms>> =
+        let found: Vec<Option<private_likelihoods::PrivateLikelihoods>> =
             self.watches.iter().map(|watch| watch.known.as_ref()?.guard.recover(adaptation)).collect();
         let truth = self.state.truth;
         // Means over the present state, for those whose likelihoods are not known.
@@ -789,20 +799,23 @@ impl Tracker {
             let weights = watch.known.as_ref().map_or(&[][..], |known| &known.weights);
             let mean = residual(weights, listener, &mean_x, &mean_y, agents, ratios);
             evidence.extend(mean.iter().map(|value| value / adaptation));
-            let scaled = |cell: usize, known: &Known| {
+            let scaled = |cell: usize, known: &KnownColumn| {
                 known.covariance[(cell / ratios, cell % ratios)] / (adaptation * adaptation)
             };
             innovation
                 .extend((0..ratios * ratios).map(|cell| watch.known.as_ref().map_or(0.0, |known| scaled(cell, known))));
         }
         let known_likelihoods = found.iter().any(Option::is_some);
-        let error = |(watch, atoms): (&Watch, &Option<atoms::Atoms>)| match &watch.known {
-            Some(known) if atoms.is_none() => known.errors.clone(),
-            _ => vec![0.0; ratios],
-        };
+        let error =
+            |(watch, atoms): (&WatchedListener, &Option<private_likelihoods::PrivateLikelihoods>)| match &watch.known {
+                Some(known) if atoms.is_none() => known.errors.clone(),
+                _ => vec![0.0; ratios],
+            };
         let errors = self.watches.iter().zip(&found).map(error).collect();
-        let likelihood = |atoms: Option<atoms::Atoms>| atoms.map_or(Likelihood::Unknown, atoms::Atoms::into_likelihood);
-        let column = |(watch, name): (&Watch, &String)| match &watch.known {
+        let likelihood = |atoms: Option<private_likelihoods::PrivateLikelihoods>| {
+            atoms.map_or(Likelihood::Unknown, private_likelihoods::PrivateLikelihoods::into_likelihood)
+        };
+        let column = |(watch, name): (&WatchedListener, &String)| match &watch.known {
             Some(known) if watch.stale => Column::statistical(name, known.column.rank),
             Some(known) => known.column.clone(),
             None => Column::statistical(name, 0),
@@ -840,7 +853,7 @@ impl Tracker {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let these = |wanted: &dyn Fn(&Watch) -> bool| -> Vec<usize> {
+        let these = |wanted: &dyn Fn(&WatchedListener) -> bool| -> Vec<usize> {
             (0..self.watches.len()).filter(|&listener| wanted(&self.watches[listener])).collect()
         };
         let mut warnings = self.remarks.clone();
@@ -873,7 +886,7 @@ impl Tracker {
     }
 }
 
-impl Known {
+impl KnownColumn {
     /// Squared error of having expected the usual residual, which this one then joins.
     fn forecast_error(&mut self, residual: &[f64]) -> f64 {
         let (mean, count) = &mut self.mean;
@@ -887,7 +900,7 @@ impl Known {
     }
 }
 
-impl Watch {
+impl WatchedListener {
     /// Starts anew at a step; what was known stays as the best guess.
     fn restart(&mut self, since: usize, seen: usize) {
         (self.since, self.next, self.searched, self.stale) = (since, seen, 0, true);
@@ -899,14 +912,14 @@ impl Watch {
             known.mean.1 = 0;
         }
         match self.known.as_mut().map(|known| &mut known.guard) {
-            Some(Guard::Atoms { counts, .. }) => counts.fill(0),
+            Some(ChangeDetector::PrivateLikelihoods { counts, .. }) => counts.fill(0),
             // The mean residual is another now: no guard until the next fit has seen enough of it.
-            Some(guard @ Guard::Errors { .. }) => *guard = Guard::Open,
+            Some(guard @ ChangeDetector::Errors { .. }) => *guard = ChangeDetector::Open,
             _ => {}
         }
     }
 
-    fn guard(&self) -> Option<&Guard> {
+    fn guard(&self) -> Option<&ChangeDetector> {
         self.known.as_ref().filter(|_| !self.stale).map(|known| &known.guard)
     }
 }

@@ -12,16 +12,16 @@
 //! Legend: S, C the moments; W_k = Σ_k⁻¹ the weights of listener k's hypotheses; `G_k = Σ W[h,g]S[h,g]`, c_k likewise;
 //! b_k = G_k⁻¹c_k estimates (1−δ) times column k.
 
-use super::atoms::{self, Atoms};
 use super::fit::{self, Fit, Standing};
 use super::gsl::Constraint;
-use super::hearing::{Crowd, Ear, Hearing};
 use super::moments::Moments;
+use super::private_likelihoods::{self, PrivateLikelihoods};
+use super::regressors::{DistinctAgents, ListenerMoments, Regressors};
 use super::simplex;
 use super::symbols::{self, Split, Transitions};
 use crate::error::require;
 use crate::model::{self, Column, Diagnostics, Innovation, Likelihood, Method, Status, Track, Truth};
-use crate::{Combination, Error, Evidence, Model, Panel, watch};
+use crate::{Combination, Error, Evidence, Model, Panel, progress};
 use faer::Mat;
 use faer::prelude::Solve;
 use rand::{RngExt, SeedableRng};
@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 /// | `budget` | 2·10¹² | operations the search for symbols may take | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Whitened {
+pub struct WhitenedParams {
     /// δ, or `None` to estimate it.
     pub adaptation: Option<f64>,
     /// What a listener's weights must satisfy.
@@ -58,9 +58,9 @@ pub struct Whitened {
     pub support: Option<Vec<Vec<usize>>>,
 }
 
-impl Default for Whitened {
+impl Default for WhitenedParams {
     fn default() -> Self {
-        Whitened {
+        WhitenedParams {
             adaptation: None,
             constraint: Constraint::Simplex,
             ridge: 0.0,
@@ -127,40 +127,40 @@ pub(crate) struct Estimate {
 /// step for the moments, then for H = 1 one factorisation of N³/3, otherwise about ten of them per listener.
 ///
 /// ```
-/// use headwater::{learn::whitened::{whitened, Whitened}, simulate::{simulate, WorldParams}};
+/// use headwater::{learn::whitened::{whitened, WhitenedParams}, simulate::{simulate, WorldParams}};
 /// let (panel, truth) = simulate(&WorldParams { steps: 80, ..WorldParams::default() }).unwrap();
-/// let model = whitened(&panel, &Whitened::default()).unwrap();
+/// let model = whitened(&panel, &WhitenedParams::default()).unwrap();
 /// let error: f64 = model.combination.to_columns().iter().zip(truth.combination.to_columns())
 ///     .map(|(met, wanted)| (met - wanted).powi(2)).sum();
 /// assert!(error < 1e-9); // the paper's learner is at 3.5 here
 /// ```
-pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
+pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> {
     check(panel, params)?;
     let steps = panel.steps();
-    let crowd = Crowd::of(panel);
-    if crowd.regressors.is_empty() {
+    let distinct = DistinctAgents::of(panel);
+    if distinct.regressors.is_empty() {
         return Err(Error::Undefined {
             what: "a network",
             reason: "no agent's beliefs change: there is nothing to learn from".into(),
         });
     }
-    let mut warnings = crowd.warnings(panel);
-    let hearing = Hearing::of(panel, &crowd, params.support.as_deref());
-    let listeners = &hearing.listeners;
+    let mut warnings = distinct.warnings(panel);
+    let design = Regressors::of(panel, &distinct, params.support.as_deref());
+    let listeners = &design.listeners;
     let (agents, ratios) = (panel.agents(), panel.ratios());
-    let most = (0..listeners.len()).map(|position| hearing.regressors(position).len()).max().unwrap_or(0);
+    let most = (0..listeners.len()).map(|position| design.regressors(position).len()).max().unwrap_or(0);
     if (steps - 1) * ratios < most + ratios {
         warnings.push(format!(
             "{} transitions of {ratios} log-ratio(s) cannot determine {most} weights per listener: without the constraint nothing is identified, and the weights shown are one of many fits",
             steps - 1
         ));
     }
-    let fits = fit::fits(&hearing, params)?;
+    let fits = fit::fits(&design, params)?;
     let mut adaptation = params.adaptation.unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
-    let mut standings = hearing.each(|position| fit::standing(|| hearing.ear(position), &fits[position]));
+    let mut standings = design.each(|position| fit::standing(|| design.listener_moments(position), &fits[position]));
     let means = Means::of(panel);
     let (mut splits, left_out) = match params.symbols {
-        true => splits(panel, &means, &hearing, &fits, 1.0 - adaptation, params)?,
+        true => splits(panel, &means, &design, &fits, 1.0 - adaptation, params)?,
         false => (vec![None; listeners.len()], 0),
     };
     if left_out > 0 {
@@ -211,14 +211,14 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
     let sum = 1.0 - adaptation;
     for (position, standing) in standings.iter_mut().enumerate() {
         // Single weights of copies are not known, nor what hides in the constant of who never moves.
-        let heard = hearing.regressors(position).iter().zip(&fits[position].weights);
-        let copied = heard.filter(|(_, weight)| weight.abs() > HEARD).any(|(&speaker, _)| hearing.copied(speaker));
-        let missing = hearing.someone_never_moves() && (fits[position].vote.0 - sum).abs() > HEARD;
+        let heard = design.regressors(position).iter().zip(&fits[position].weights);
+        let copied = heard.filter(|(_, weight)| weight.abs() > HEARD).any(|(&speaker, _)| design.copied(speaker));
+        let missing = design.someone_never_moves() && (fits[position].vote.0 - sum).abs() > HEARD;
         if standing.status == Status::Identified && (copied || missing) {
             standing.status = Status::Statistical;
         }
     }
-    let weights = hearing.each_watched("weighing listeners", |position| {
+    let weights = design.each_watched("weighing listeners", |position| {
         let split = splits[position].as_ref();
         if let Some(split) = split.filter(|split| split.certified) {
             return tidy(&split.weights, params.constraint, sum);
@@ -227,24 +227,25 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         // Contrasts free of noise know better than symbols that are blurred.
         let blurred = split.and_then(|split| split.constrained.as_ref()).filter(|within| {
             let standing = &standings[position];
-            standing.status != Status::Identified || fit::as_quiet(&hearing.ear(position), fit, standing.rank, within)
+            standing.status != Status::Identified
+                || fit::as_quiet(&design.listener_moments(position), fit, standing.rank, within)
         });
         match (params.constraint, blurred) {
             (Constraint::Free, _) => fit.weights.clone(),
             // Fitted for the first δ̂; columns sum to one whatever it is.
             (_, Some(within)) => tidy(within, params.constraint, sum),
-            _ => fit::constrained(&hearing.ear(position), fit, sum, params)
+            _ => fit::constrained(&design.listener_moments(position), fit, sum, params)
                 .map_or_else(|| fit.weights.clone(), |fit| fit.weights),
         }
     })?;
-    let combination = combine(&hearing, &crowd, &weights, sum, agents, params.support.is_some())?;
+    let combination = combine(&design, &distinct, &weights, sum, agents, params.support.is_some())?;
     let certified = |position: usize| splits[position].as_ref().is_some_and(|split| split.certified);
     let doubtful: Vec<usize> = (0..listeners.len())
         .filter(|&position| !standings[position].confounded.is_empty() && !certified(position))
         .collect();
     if let Some(&first) = doubtful.first() {
         let of: Vec<usize> = doubtful.iter().map(|&position| listeners[position]).collect();
-        let speakers = hearing.regressors(first);
+        let speakers = design.regressors(first);
         let confounded: Vec<usize> = standings[first].confounded.iter().map(|&place| speakers[place]).collect();
         warnings.push(format!(
             "the noise-free contrasts of these listeners do not tell all their speakers apart: {} (for {}, not {})",
@@ -254,18 +255,18 @@ pub fn whitened(panel: &Panel, params: &Whitened) -> Result<Model, Error> {
         ));
     }
     let mut model = assemble(panel, &means, combination, adaptation)?;
-    silence_the_still(&mut model, &crowd)?;
+    silence_the_still(&mut model, &distinct)?;
     let exact = private_models(&mut model, panel, &means, listeners, &splits, &mut warnings)?;
     let vote = if params.adaptation.is_some() || !votes.is_empty() { 0.0 } else { variance_of_the_vote(&fits) };
-    let shared = hearing.shared().map(|_| Precision::of(&hearing.ear(0), &Mat::identity(1, 1)));
-    let precisions = hearing.each(|position| {
+    let shared = design.shared().map(|_| Precision::of(&design.listener_moments(0), &Mat::identity(1, 1)));
+    let precisions = design.each(|position| {
         (!certified(position)).then(|| {
             let fit = &fits[position];
             match &shared {
                 Some(shared) => shared.scaled(fit.covariance[(0, 0)].max(0.0)),
                 None => {
-                    let ear = hearing.ear(position);
-                    Precision::of(&ear, &fit::inverse(&ear, &fit.covariance))
+                    let listener_moments = design.listener_moments(position);
+                    Precision::of(&listener_moments, &fit::inverse(&listener_moments, &fit.covariance))
                 }
             }
         })
@@ -333,9 +334,9 @@ pub(crate) fn variance_of_the_vote(fits: &[Fit]) -> f64 {
 }
 
 /// Of an agent that never moves nothing private is known: its evidence is nil rather than its opinion.
-pub(crate) fn silence_the_still(model: &mut Model, crowd: &Crowd) -> Result<(), Error> {
+pub(crate) fn silence_the_still(model: &mut Model, distinct: &DistinctAgents) -> Result<(), Error> {
     let (agents, ratios) = (model.evidence.agents(), model.evidence.ratios());
-    let row = |agent: usize| match crowd.constant[agent] {
+    let row = |agent: usize| match distinct.constant[agent] {
         true => vec![0.0; ratios],
         false => model.evidence.agent(agent).to_vec(),
     };
@@ -348,25 +349,25 @@ pub(crate) fn silence_the_still(model: &mut Model, crowd: &Crowd) -> Result<(), 
 pub(crate) fn splits(
     panel: &Panel,
     means: &Means,
-    hearing: &Hearing<'_>,
+    design: &Regressors<'_>,
     fits: &[Fit],
     sum: f64,
-    params: &Whitened,
+    params: &WhitenedParams,
 ) -> Result<(Vec<Option<Split>>, usize), Error> {
     let ratios = panel.ratios();
-    let sizes: Vec<usize> = (0..fits.len()).map(|position| hearing.regressors(position).len()).collect();
+    let sizes: Vec<usize> = (0..fits.len()).map(|position| design.regressors(position).len()).collect();
     let (affordable, left_out) = affordable(fits, &sizes, (panel.steps() - 1) * ratios, params.budget);
     let data = transitions_of(panel, means);
     // Exact relations among numbers on a grid, or among repeated ones, are no sign of anything.
     let (coarse, repeats) = (on_a_grid(panel.cells()), repeats(panel));
-    let stage = watch::stage("looking for symbols", affordable.len() as u64);
+    let stage = progress::stage("looking for symbols", affordable.len() as u64);
     let found: Vec<(usize, Option<Split>)> = affordable
         .into_par_iter()
         .map(|position| {
-            watch::check()?;
-            let (listener, fit) = (hearing.listeners[position], &fits[position]);
-            let speakers = hearing.regressors(position);
-            let start = fit::constrained(&hearing.ear(position), fit, sum, params)
+            progress::check()?;
+            let (listener, fit) = (design.listeners[position], &fits[position]);
+            let speakers = design.regressors(position);
+            let start = fit::constrained(&design.listener_moments(position), fit, sum, params)
                 .map_or_else(|| fit.weights.clone(), |fit| fit.weights);
             let found = |mix: &Mat<f64>| symbols::split(&data, listener, speakers, &start, mix, sum);
             let mut split = found(&fit::mixing(&fit.covariance));
@@ -378,16 +379,16 @@ pub(crate) fn splits(
             }
             if let Some(split) = &mut split {
                 let mut heard = speakers.iter().zip(&split.weights).filter(|(_, weight)| weight.abs() > 1e-9);
-                let copied = heard.any(|(&speaker, _)| hearing.copied(speaker));
+                let copied = heard.any(|(&speaker, _)| design.copied(speaker));
                 split.certified &= !coarse && !copied && repeats[listener] <= MOST_REPEATS;
             }
             stage.advance();
-            watch::check().map(|()| (position, split))
+            progress::check().map(|()| (position, split))
         })
         .collect::<Result<_, Error>>()?;
     let mut splits: Vec<Option<Split>> = vec![None; fits.len()];
     found.into_iter().for_each(|(position, split)| splits[position] = split);
-    if hearing.someone_never_moves() {
+    if design.someone_never_moves() {
         // What a listener hears of an agent that never moves hides in the constant, and its weights sum to less. Only
         // those that leave nothing unexplained stay certified: the largest sum, if two agree on it.
         let total = |split: &Split| split.weights.iter().sum::<f64>();
@@ -413,17 +414,17 @@ fn votes(splits: &[Option<Split>]) -> Vec<f64> {
 
 /// The columns side by side; an agent that never moves listens to itself.
 pub(crate) fn combine(
-    hearing: &Hearing<'_>,
-    crowd: &Crowd,
+    design: &Regressors<'_>,
+    distinct: &DistinctAgents,
     weights: &[Vec<f64>],
     sum: f64,
     agents: usize,
     sparse: bool,
 ) -> Result<Combination, Error> {
-    let still = (0..agents).filter(|&agent| crowd.constant[agent]).map(|agent| (agent, agent, 1.0));
-    let heard = hearing.listeners.iter().enumerate().flat_map(|(position, &listener)| {
-        let speakers = hearing.regressors(position).iter().zip(&weights[position]);
-        let shared = speakers.flat_map(move |(&speaker, weight)| crowd.share(speaker, weight / sum));
+    let still = (0..agents).filter(|&agent| distinct.constant[agent]).map(|agent| (agent, agent, 1.0));
+    let heard = design.listeners.iter().enumerate().flat_map(|(position, &listener)| {
+        let speakers = design.regressors(position).iter().zip(&weights[position]);
+        let shared = speakers.flat_map(move |(&speaker, weight)| distinct.share(speaker, weight / sum));
         shared.map(move |(speaker, weight)| (speaker, listener, weight))
     });
     if sparse {
@@ -437,15 +438,15 @@ pub(crate) fn combine(
     Combination::from_columns(columns, agents)
 }
 
-impl Whitened {
+impl WhitenedParams {
     /// What a model was probably learned with: its weights tell whether they were constrained, and to which edges.
     pub fn like(model: &Model) -> Self {
         let signed = model.combination.edges().any(|(_, _, weight)| weight < 0.0);
         let speakers = |listener: usize| model.combination.listener(listener).map(|(speaker, _)| speaker).collect();
-        Whitened {
+        WhitenedParams {
             constraint: if signed { Constraint::Free } else { Constraint::Simplex },
             support: (model.combination.is_sparse()).then(|| (0..model.combination.agents()).map(speakers).collect()),
-            ..Whitened::default()
+            ..WhitenedParams::default()
         }
     }
 
@@ -472,7 +473,7 @@ pub(crate) fn check_support(agents: usize, support: Option<&[Vec<usize>]>) -> Re
     })
 }
 
-fn check(panel: &Panel, params: &Whitened) -> Result<(), Error> {
+fn check(panel: &Panel, params: &WhitenedParams) -> Result<(), Error> {
     params.check()?;
     if panel.steps() < 3 {
         return Err(Error::NotReady { seen: panel.steps(), needed: 3 });
@@ -575,8 +576,8 @@ pub(crate) fn tidy(weights: &[f64], constraint: Constraint, sum: f64) -> Vec<f64
 /// Fits moments, such as those of resampled stretches: what is exact in `model` stays as it is there.
 pub(crate) fn estimate(
     moments: &Moments,
-    crowd: &Crowd,
-    params: &Whitened,
+    distinct: &DistinctAgents,
+    params: &WhitenedParams,
     model: Option<&Model>,
 ) -> Result<Estimate, Error> {
     let agents = moments.agents();
@@ -584,26 +585,26 @@ pub(crate) fn estimate(
         let column = |model: &Model| model.diagnostics.columns.get(agent).map(|column| column.status);
         model.is_some_and(|model| column(model) == Some(Status::Certified))
     };
-    let hearing = Hearing::by(moments, crowd, params.support.as_deref(), (0..agents).collect());
-    let fits = fit::fits(&hearing, params)?;
+    let design = Regressors::by(moments, distinct, params.support.as_deref(), (0..agents).collect());
+    let fits = fit::fits(&design, params)?;
     let settled = model.filter(|_| (0..agents).any(exact)).map(|model| model.adaptation);
     let adaptation = params.adaptation.or(settled).unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
     let sum = 1.0 - adaptation;
-    let weights = hearing.each_watched("weighing listeners", |position| {
-        let (fit, agent) = (&fits[position], hearing.listeners[position]);
+    let weights = design.each_watched("weighing listeners", |position| {
+        let (fit, agent) = (&fits[position], design.listeners[position]);
         if let Some(model) = model.filter(|_| exact(agent)) {
-            let speakers = hearing.regressors(position).iter();
+            let speakers = design.regressors(position).iter();
             let whole =
-                |speaker: &usize| crowd.copies[*speaker].iter().map(|&copy| model.combination.weight(copy, agent));
+                |speaker: &usize| distinct.copies[*speaker].iter().map(|&copy| model.combination.weight(copy, agent));
             return speakers.map(|speaker| sum * whole(speaker).sum::<f64>()).collect();
         }
         match params.constraint {
             Constraint::Free => fit.weights.clone(),
-            Constraint::Simplex => fit::constrained(&hearing.ear(position), fit, sum, params)
+            Constraint::Simplex => fit::constrained(&design.listener_moments(position), fit, sum, params)
                 .map_or_else(|| fit.weights.clone(), |fit| fit.weights),
         }
     })?;
-    let combination = combine(&hearing, crowd, &weights, sum, agents, params.support.is_some())?;
+    let combination = combine(&design, distinct, &weights, sum, agents, params.support.is_some())?;
     let mut rows = mean_evidence(&Means::by(moments), &combination, adaptation, moments.ratios());
     for agent in (0..agents).filter(|&agent| exact(agent)) {
         let known = model.filter(|model| {
@@ -677,10 +678,10 @@ impl Precision {
         self.condition.is_some_and(|condition| condition <= COLLINEAR).then_some(self)
     }
 
-    pub(crate) fn of(ear: &Ear<'_>, weights: &Mat<f64>) -> Self {
-        let Ear { moments, regressors, .. } = ear;
+    pub(crate) fn of(listener_moments: &ListenerMoments<'_>, weights: &Mat<f64>) -> Self {
+        let ListenerMoments { moments, regressors, .. } = listener_moments;
         let (agents, ratios, size) = (moments.agents(), moments.ratios(), regressors.len());
-        let (mut gram, _) = fit::normal(ear, weights);
+        let (mut gram, _) = fit::normal(listener_moments, weights);
         fit::lift(&mut gram, 1e-12);
         let Some(llt) = simplex::factor(&gram) else {
             return Precision { condition: None, weight_error: 0.0, levers: Vec::new() };
@@ -753,7 +754,7 @@ fn private_models(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<bool>, Error> {
     let (agents, ratios) = (panel.agents(), panel.ratios());
-    let mut found: Vec<Option<Atoms>> = vec![None; agents];
+    let mut found: Vec<Option<PrivateLikelihoods>> = vec![None; agents];
     let mut unseen = Vec::new();
     for (&listener, split) in listeners.iter().zip(splits) {
         let Some(split) = split.as_ref().filter(|split| split.certified) else { continue };
@@ -772,7 +773,7 @@ fn private_models(
             .collect();
         let ratio = |(centre, base): (&f64, &f64)| (centre + base) / model.adaptation;
         let ratios = split.centres.iter().map(|centre| centre.iter().zip(&base).map(ratio).collect()).collect();
-        found[listener] = atoms::recover(ratios, split.counts());
+        found[listener] = private_likelihoods::recover(ratios, split.counts());
     }
     if !unseen.is_empty() {
         warnings.push(format!(
@@ -784,7 +785,7 @@ fn private_models(
     if found.iter().all(Option::is_none) {
         return Ok(exact);
     }
-    let truth = atoms::likeliest(&found, ratios + 1);
+    let truth = private_likelihoods::likeliest(&found, ratios + 1);
     let mut evidence = Vec::with_capacity(agents * ratios);
     let mut innovation = Vec::with_capacity(agents * ratios * ratios);
     for (agent, atoms) in found.iter().enumerate() {
@@ -812,7 +813,8 @@ fn private_models(
         warnings
             .push(format!("private likelihoods not identified, fell back to means: {}", panel.roster().list(&fallen)));
     }
-    let known = |atoms: Option<Atoms>| atoms.map_or(Likelihood::Unknown, Atoms::into_likelihood);
+    let known =
+        |atoms: Option<PrivateLikelihoods>| atoms.map_or(Likelihood::Unknown, PrivateLikelihoods::into_likelihood);
     model.likelihoods = Some(found.into_iter().map(known).collect());
     Ok(exact)
 }
@@ -823,12 +825,12 @@ const HELD_OUT_ROUNDS: usize = 3;
 /// Forecasts of the last fifth of a panel by a fit that has seen only the rest.
 ///
 /// With `params.symbols` they are looked for as well, for networks that are exact.
-pub fn held_out(panel: &Panel, params: &Whitened) -> Result<crate::confidence::Forecast, Error> {
+pub fn held_out(panel: &Panel, params: &WhitenedParams) -> Result<crate::confidence::Forecast, Error> {
     let steps = panel.steps();
     let split = steps - steps.div_ceil(5);
     let seen = panel.slice(0..split)?;
     // Reweighting beyond a few rounds moves digits that no forecast shows.
     let rounds = params.rounds.min(HELD_OUT_ROUNDS);
-    let model = whitened(&seen, &Whitened { rounds, ..params.clone() })?;
+    let model = whitened(&seen, &WhitenedParams { rounds, ..params.clone() })?;
     crate::confidence::forecast(panel, split, &model)
 }

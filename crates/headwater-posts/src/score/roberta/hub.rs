@@ -37,10 +37,10 @@ pub fn default_cache() -> Option<PathBuf> {
 }
 
 /// Told of progress: the file, bytes so far, bytes in all.
-pub type Watch<'a> = &'a mut dyn FnMut(&str, u64, u64);
+pub type FetchProgress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
 /// Fetches what is missing of a model and returns its folder.
-pub fn fetch(hub: &str, name: &str, cache: &Path, watch: Watch<'_>) -> Result<PathBuf, Error> {
+pub fn fetch(hub: &str, name: &str, cache: &Path, watch: FetchProgress<'_>) -> Result<PathBuf, Error> {
     if !is_name(name) {
         let problem = "is not the name of a model: wanted owner/name";
         return Err(Error::Hub { url: name.to_owned(), problem: problem.to_owned() });
@@ -100,7 +100,7 @@ impl Hub {
     }
 
     /// Fetches the first set of which the hub has every file.
-    fn first_of(&self, sets: &[&[&str]], watch: Watch<'_>) -> Result<bool, Error> {
+    fn first_of(&self, sets: &[&[&str]], watch: FetchProgress<'_>) -> Result<bool, Error> {
         for set in sets {
             let mut claims = Vec::new();
             for file in *set {
@@ -159,7 +159,7 @@ impl Hub {
         Ok(format!("{}/{}", &from[..end], place.trim_start_matches('/')))
     }
 
-    fn file(&self, file: &str, claim: &Claim, watch: Watch<'_>) -> Result<(), Error> {
+    fn file(&self, file: &str, claim: &Claim, watch: FetchProgress<'_>) -> Result<(), Error> {
         let path = self.folder.join(file);
         let part = self.folder.join(format!(".{file}.{}.part", claim.checksum));
         let broken = |error: std::io::Error| Error::model(&part, format!("cannot be written: {error}"));

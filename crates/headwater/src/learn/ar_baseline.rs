@@ -5,10 +5,10 @@
 //! expectation-maximisation; the noise of a post is common to all, as in the network's model, so that the rival averages
 //! noise away as well as the network does, and whatever the network does better comes from the others.
 //!
-//! Legend: x_t = φx_{t−1} + d + βm_t + η, η ~ N(0, q), m the mood where one is given; with c posts z = x + v,
+//! Legend: x_t = φx_{t−1} + d + βm_t + η, η ~ N(0, q), m the trend where one is given; with c posts z = x + v,
 //! v ~ N(0, σ²/c).
 
-use super::mood::Mood;
+use super::common_trend::CommonTrend;
 use super::state_space::Glance;
 use crate::Panel;
 
@@ -43,8 +43,8 @@ type Said = Option<(f64, f64)>;
 struct Sums {
     residuals: f64,
     count: f64,
-    /// Per group: what the mood explains, and how much of it there is.
-    mood: Vec<(f64, f64)>,
+    /// Per group: what the trend explains, and how much of it there is.
+    trend: Vec<(f64, f64)>,
 }
 
 impl Series {
@@ -70,7 +70,7 @@ impl Series {
 
     /// One round: smooths, and takes the parameters that make the result likeliest.
     ///
-    /// `push`: what the mood adds to each step. Returns the smoothed beliefs.
+    /// `push`: what the trend adds to each step. Returns the smoothed beliefs.
     fn round(&mut self, said: &[Said], push: &[f64], noise: f64, sums: &mut Sums) -> Vec<f64> {
         let filtered = self.filter(said, push, noise);
         let last = filtered.len() - 1;
@@ -115,8 +115,8 @@ impl Series {
     }
 }
 
-/// T × D forecasts of all steps by series fitted to the first ones, perhaps told the mood, which all of a group follow alike.
-pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, mood: Option<&Mood>) -> Vec<f64> {
+/// T × D forecasts of all steps by series fitted to the first ones, perhaps told the trend, which all of a group follow alike.
+pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, trend: Option<&CommonTrend>) -> Vec<f64> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let size = agents * ratios;
     let mut out = vec![0.0; steps * size];
@@ -144,15 +144,15 @@ pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, mood: Optio
             })
             .collect();
         let mut noise = glance.noise(ratio);
-        let met = |step: usize, agent: usize| mood.map_or(0.0, |mood| mood.at(step)[ratio * agents + agent]);
-        let group = |agent: usize| mood.map_or(0, |mood| mood.groups[agent]);
-        let mut loading = vec![0.0; mood.map_or(1, |mood| mood.count)];
+        let met = |step: usize, agent: usize| trend.map_or(0.0, |trend| trend.at(step)[ratio * agents + agent]);
+        let group = |agent: usize| trend.map_or(0, |trend| trend.groups[agent]);
+        let mut loading = vec![0.0; trend.map_or(1, |trend| trend.count)];
         for _ in 0..ROUNDS {
-            let mut sums = Sums { mood: vec![(0.0, 0.0); loading.len()], ..Sums::default() };
+            let mut sums = Sums { trend: vec![(0.0, 0.0); loading.len()], ..Sums::default() };
             for (agent, (series, said)) in series.iter_mut().zip(&said).enumerate() {
                 let push: Vec<f64> = (0..seen).map(|step| loading[group(agent)] * met(step, agent)).collect();
                 let believed = series.round(&said[..seen], &push, noise, &mut sums);
-                let (explained, size) = &mut sums.mood[group(agent)];
+                let (explained, size) = &mut sums.trend[group(agent)];
                 for step in 1..seen {
                     let left = believed[step] - series.slope * believed[step - 1] - series.drift;
                     *explained += met(step, agent) * left / series.news;
@@ -160,7 +160,7 @@ pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, mood: Optio
                 }
             }
             noise = (sums.residuals / sums.count.max(1.0)).max(SMALLEST_VARIANCE * glance.noise(ratio));
-            let found = sums.mood.iter().map(|(explained, size)| if *size > 0.0 { explained / size } else { 0.0 });
+            let found = sums.trend.iter().map(|(explained, size)| if *size > 0.0 { explained / size } else { 0.0 });
             loading = found.collect();
         }
         for (agent, (series, said)) in series.iter().zip(&said).enumerate() {

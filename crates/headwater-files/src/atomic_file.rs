@@ -16,7 +16,7 @@ fn open() -> MutexGuard<'static, Vec<PathBuf>> {
 
 /// Removes every unfinished file. For the moment before a process ends on an interrupt: no draft can be committed
 /// afterwards.
-pub fn discard_drafts() {
+pub fn discard_unfinished() {
     let drafts = open();
     for path in drafts.iter() {
         // Whether it was still there does not matter.
@@ -25,9 +25,9 @@ pub fn discard_drafts() {
     std::mem::forget(drafts);
 }
 
-/// A file being written. Dropped without [`Draft::commit`], it leaves nothing behind.
+/// A file being written. Dropped without [`AtomicFile::commit`], it leaves nothing behind.
 #[derive(Debug)]
-pub struct Draft {
+pub struct AtomicFile {
     path: PathBuf,
     target: Target,
 }
@@ -40,7 +40,7 @@ enum Target {
     Direct(BufWriter<File>),
 }
 
-impl Draft {
+impl AtomicFile {
     /// Starts a file that will replace `path`.
     pub fn create(path: &Path) -> Result<Self, Error> {
         if std::fs::metadata(path).is_ok_and(|found| found.is_dir()) {
@@ -48,7 +48,7 @@ impl Draft {
         }
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let file = File::options().write(true).open(path).map_err(Error::io(path, "cannot write"))?;
-            return Ok(Draft { path: path.to_owned(), target: Target::Direct(BufWriter::new(file)) });
+            return Ok(AtomicFile { path: path.to_owned(), target: Target::Direct(BufWriter::new(file)) });
         }
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -74,12 +74,12 @@ impl Draft {
             builder.tempfile_in(folder).map_err(plain).map_err(Error::io(path, "cannot write into its folder"))?;
         drafts.push(file.path().to_owned());
         drop(drafts);
-        Ok(Draft { path: path.to_owned(), target: Target::Hidden(BufWriter::with_capacity(1 << 20, file)) })
+        Ok(AtomicFile { path: path.to_owned(), target: Target::Hidden(BufWriter::with_capacity(1 << 20, file)) })
     }
 
     /// Whether a file could be written there, without leaving one.
     pub fn check(path: &Path) -> Result<(), Error> {
-        Draft::create(path).map(drop)
+        AtomicFile::create(path).map(drop)
     }
 
     /// The final name.
@@ -101,7 +101,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Target::Hidden(writer) = &self.target {
             let hidden = writer.get_ref().path();
@@ -120,7 +120,7 @@ fn plain(error: std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), told.split(" at path ").next().unwrap_or_default())
 }
 
-impl Write for Draft {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.target {
             Target::Hidden(writer) => writer.write(bytes).map_err(plain),
@@ -136,7 +136,7 @@ impl Write for Draft {
     }
 }
 
-impl Seek for Draft {
+impl Seek for AtomicFile {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         match &mut self.target {
             Target::Hidden(writer) => writer.seek(to).map_err(plain),
@@ -153,11 +153,11 @@ mod tests {
     fn a_file_appears_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
-        let mut draft = Draft::create(&path).unwrap();
+        let mut draft = AtomicFile::create(&path).unwrap();
         draft.write_all(b"half").unwrap();
         drop(draft);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        let mut draft = Draft::create(&path).unwrap();
+        let mut draft = AtomicFile::create(&path).unwrap();
         draft.write_all(b"whole").unwrap();
         assert!(!path.exists());
         draft.commit().unwrap();
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn impossible_places_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        let message = |path: &Path| Draft::create(path).unwrap_err().to_string();
+        let message = |path: &Path| AtomicFile::create(path).unwrap_err().to_string();
         assert!(message(folder.path()).contains("is a folder"));
         let missing = message(&folder.path().join("no/such/x.json"));
         assert!(missing.contains("x.json: there is no folder ") && missing.ends_with("no/such"), "{missing}");
@@ -181,7 +181,7 @@ mod tests {
         // Whoever may do anything cannot be refused by a folder: a name too long for a hidden neighbour is.
         let folder = tempfile::tempdir().unwrap();
         let name = "x".repeat(250);
-        let told = Draft::create(&folder.path().join(&name)).unwrap_err().to_string();
+        let told = AtomicFile::create(&folder.path().join(&name)).unwrap_err().to_string();
         assert!(told.contains("cannot write into its folder: ") && told.matches(&name).count() == 1, "{told}");
     }
 }

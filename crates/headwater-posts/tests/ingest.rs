@@ -1,7 +1,7 @@
-//! The whole way through the door, as a program that uses the library would go.
+//! The whole way through the ingest, as a program that uses the library would go.
 
 use headwater_posts::bin::{Beliefs, Bin, Calendar, Hypotheses};
-use headwater_posts::door::Door;
+use headwater_posts::ingest::Ingest;
 use headwater_posts::post::{Mapping, Posts};
 use headwater_posts::quality::{MaxBad, Quality};
 use headwater_posts::read::{Preset, Records};
@@ -30,15 +30,15 @@ fn through(
     content: &[u8],
     mapping: Mapping,
     selection: Selection,
-    change: impl Fn(Door) -> Door,
+    change: impl Fn(Ingest) -> Ingest,
 ) -> Result<(Beliefs, Quality), Error> {
     let records = Records::of(Box::new(Cursor::new(content.to_vec())), Path::new("memory"))?;
     let calendar = Calendar::new(Bin::Day, TimeZone::UTC);
-    let mut door = change(Door::new(selection, Some(Box::new(Toy)), calendar, Hypotheses::Two));
+    let mut ingest = change(Ingest::new(selection, Some(Box::new(Toy)), calendar, Hypotheses::Two));
     for batch in Posts::of(records, mapping).batches() {
-        door.take(&mut batch?)?;
+        ingest.take(&mut batch?)?;
     }
-    door.finish()
+    ingest.finish()
 }
 
 const POSTS: &str = "user,time,text,lang\n\
@@ -52,7 +52,7 @@ const POSTS: &str = "user,time,text,lang\n\
 fn texts_are_selected_scored_and_binned() {
     let topics = vec![Topic::parse("biden", &TimeZone::UTC).unwrap()];
     let selection = Selection { topics, languages: vec!["en".into()], ..Selection::default() };
-    let (beliefs, quality) = through(POSTS.as_bytes(), Mapping::default(), selection, |door| door).unwrap();
+    let (beliefs, quality) = through(POSTS.as_bytes(), Mapping::default(), selection, |ingest| ingest).unwrap();
     let cells: Vec<(&str, i64, f64)> = beliefs
         .cells()
         .map(|cell| (beliefs.user(cell.user), cell.slot.start / 86400 - 19844, cell.ratios[0]))
@@ -71,11 +71,12 @@ fn texts_are_selected_scored_and_binned() {
 #[test]
 fn rare_users_and_bad_rows_end_the_run_only_past_the_limit() {
     let everything = || Selection::default();
-    let (_, quality) = through(POSTS.as_bytes(), Mapping::default(), everything(), |door| door.min_posts(2)).unwrap();
+    let (_, quality) =
+        through(POSTS.as_bytes(), Mapping::default(), everything(), |ingest| ingest.min_posts(2)).unwrap();
     assert_eq!((quality.users, quality.rare_users, quality.dropped.min_posts, quality.kept), (2, 1, 1, 4));
     let broken = format!("{POSTS}ann,never,x,en\n");
-    assert_eq!(through(broken.as_bytes(), Mapping::default(), everything(), |door| door).unwrap().1.rejected, 1);
-    let strict = |door: Door| door.max_bad(MaxBad::Count(0));
+    assert_eq!(through(broken.as_bytes(), Mapping::default(), everything(), |ingest| ingest).unwrap().1.rejected, 1);
+    let strict = |ingest: Ingest| ingest.max_bad(MaxBad::Count(0));
     let error = through(broken.as_bytes(), Mapping::default(), everything(), strict).unwrap_err().to_string();
     assert!(
         error.starts_with("1 of 6 rows cannot be read, which is more than 0; the first: memory, line 7:"),
@@ -83,7 +84,7 @@ fn rare_users_and_bad_rows_end_the_run_only_past_the_limit() {
     );
     let window = 0..1;
     let nothing = Selection { window, ..Selection::default() };
-    let error = through(POSTS.as_bytes(), Mapping::default(), nothing, |door| door).unwrap_err();
+    let error = through(POSTS.as_bytes(), Mapping::default(), nothing, |ingest| ingest).unwrap_err();
     assert!(error.to_string().contains("5 outside the dates (posts run from 2024-05-01T00:00:00+00:00"), "{error}");
 }
 
@@ -101,7 +102,7 @@ fn pages_of_a_platform_go_the_same_way() {
         status(1, "ann", "good")
     );
     let mapping = Mapping::default().preset(Preset::Mastodon);
-    let (_, quality) = through(lines.as_bytes(), mapping, Selection::default(), |door| door).unwrap();
+    let (_, quality) = through(lines.as_bytes(), mapping, Selection::default(), |ingest| ingest).unwrap();
     assert_eq!((quality.posts, quality.duplicates, quality.other_lines, quality.kept), (3, 1, 1, 2));
 }
 
@@ -114,7 +115,7 @@ fn a_new_wording_is_no_copy_and_the_first_stands() {
     };
     let lines = event("create", "a", "good") + &event("update", "a", "bad") + &event("update", "b", "bad");
     let mapping = Mapping::default().preset(Preset::Bluesky);
-    let (beliefs, quality) = through(lines.as_bytes(), mapping, Selection::default(), |door| door).unwrap();
+    let (beliefs, quality) = through(lines.as_bytes(), mapping, Selection::default(), |ingest| ingest).unwrap();
     assert_eq!((quality.posts, quality.duplicates, quality.updates, quality.kept), (3, 0, 1, 2));
     let ratios: Vec<f64> = beliefs.cells().map(|cell| cell.ratios[0]).collect();
     assert!(ratios[0] > ratios[1], "{ratios:?}");

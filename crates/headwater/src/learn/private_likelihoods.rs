@@ -1,4 +1,4 @@
-//! Atoms: the private likelihoods themselves.
+//! PrivateLikelihoods: the private likelihoods themselves.
 //!
 //! In: the symbols of a certified column. Out: the listener's observation model under every hypothesis, hence its exact
 //! evidence, and what each of its private observations said.
@@ -15,7 +15,7 @@ const CONSISTENT: f64 = 1e-5;
 
 /// The private observation model of one agent, and what it saw.
 #[derive(Debug, Clone)]
-pub(crate) struct Atoms {
+pub(crate) struct PrivateLikelihoods {
     /// Symbols × hypotheses.
     pub(crate) probabilities: Vec<Vec<f64>>,
     /// Log-likelihood ratios of each symbol, H each.
@@ -26,7 +26,7 @@ pub(crate) struct Atoms {
 
 /// Solves for the private model from the log-likelihood ratios of each symbol and how often it occurred. `None` when it
 /// is no probability.
-pub(crate) fn recover(ratios: Vec<Vec<f64>>, counts: Vec<usize>) -> Option<Atoms> {
+pub(crate) fn recover(ratios: Vec<Vec<f64>>, counts: Vec<usize>) -> Option<PrivateLikelihoods> {
     let (symbols, hypotheses) = (ratios.len(), ratios.first()?.len() + 1);
     if symbols > hypotheses {
         return None;
@@ -44,10 +44,10 @@ pub(crate) fn recover(ratios: Vec<Vec<f64>>, counts: Vec<usize>) -> Option<Atoms
             let sum: f64 = probabilities.iter().map(|row| row[hypothesis]).sum();
             (sum - 1.0).abs() < CONSISTENT
         });
-    sound.then_some(Atoms { probabilities, ratios, counts })
+    sound.then_some(PrivateLikelihoods { probabilities, ratios, counts })
 }
 
-impl Atoms {
+impl PrivateLikelihoods {
     /// Mean and covariance of the log-likelihood ratios under a hypothesis.
     pub(crate) fn moments(&self, truth: usize) -> (Vec<f64>, Vec<f64>) {
         let size = self.ratios[0].len();
@@ -70,7 +70,7 @@ impl Atoms {
 }
 
 /// The hypothesis under which all that was privately seen is likeliest.
-pub(crate) fn likeliest(all: &[Option<Atoms>], hypotheses: usize) -> usize {
+pub(crate) fn likeliest(all: &[Option<PrivateLikelihoods>], hypotheses: usize) -> usize {
     let score = |hypothesis: usize| -> f64 {
         all.iter()
             .flatten()

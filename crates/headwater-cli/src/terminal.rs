@@ -1,9 +1,9 @@
 //! What people see: results on standard output, remarks and progress on standard error, tables within 80 columns.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use headwater::watch::{self, Watch};
+use headwater::progress::{self, Progress};
 pub(crate) use headwater_report::words::{count, number, percent, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ pub(crate) enum Format {
 
 /// Where a command prints.
 #[derive(Debug)]
-pub(crate) struct Screen {
+pub(crate) struct Terminal {
     quiet: bool,
     /// Results and warnings, kept for another program instead of printed.
     kept: Option<Mutex<Kept>>,
@@ -47,14 +47,14 @@ const LONG: Duration = Duration::from_secs(30);
 /// Time between two looks at work that says how far it is.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl Screen {
+impl Terminal {
     pub(crate) fn new(quiet: bool) -> Self {
-        Screen { quiet, kept: None }
+        Terminal { quiet, kept: None }
     }
 
     /// Prints nothing; what would be is kept.
     pub(crate) fn keeping() -> Self {
-        Screen { quiet: true, kept: Some(Mutex::default()) }
+        Terminal { quiet: true, kept: Some(Mutex::default()) }
     }
 
     /// What was kept.
@@ -69,7 +69,7 @@ impl Screen {
     }
 
     /// Prints a result.
-    pub(crate) fn result(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn result(&mut self, text: &str) -> Result<(), CliError> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         if self.keep_instead(|kept| kept.result.extend([text, end])) {
             return Ok(());
@@ -77,21 +77,21 @@ impl Screen {
         let mut out = std::io::stdout().lock();
         match write!(out, "{text}{end}").and_then(|()| out.flush()) {
             Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::ClosedPipe),
-            Err(error) => Err(Failure::data(format!("cannot print: {error}"))),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CliError::ClosedPipe),
+            Err(error) => Err(CliError::data(format!("cannot print: {error}"))),
         }
     }
 
     /// Prints text for people: lines longer than the terminal is wide are broken at spaces.
-    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
         self.result(&wrapped(text))
     }
 
     /// Prints a value as indented JSON.
-    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
+    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> Result<(), CliError> {
         match serde_json::to_string_pretty(value) {
             Ok(text) => self.result(&text),
-            Err(error) => Err(Failure::data(format!("cannot print: {error}"))),
+            Err(error) => Err(CliError::data(format!("cannot print: {error}"))),
         }
     }
 
@@ -125,7 +125,7 @@ impl Screen {
         if self.kept.is_some() {
             return work();
         }
-        let watch = &Watch::default();
+        let watch = &Progress::default();
         std::thread::scope(|scope| {
             // Dropped at the end of the work, come what may, which ends the looking.
             let (_working, working) = std::sync::mpsc::channel::<()>();
@@ -141,7 +141,7 @@ impl Screen {
 
     /// A spinner with the time passed, on a terminal only.
     pub(crate) fn alive(&self, what: &str) -> Alive {
-        let stage = self.kept.as_ref().map(|_| watch::stage(what, 0));
+        let stage = self.kept.as_ref().map(|_| progress::stage(what, 0));
         if self.quiet {
             return Alive { bar: None, _stage: stage };
         }
@@ -155,10 +155,10 @@ impl Screen {
     }
 
     /// A bar that shows itself only on a terminal and only when the work takes a while.
-    pub(crate) fn progress(&self, what: impl Into<Cow<'static, str>>, total: u64) -> Progress {
+    pub(crate) fn progress(&self, what: impl Into<Cow<'static, str>>, total: u64) -> StageBar {
         let what = what.into();
-        let stage = self.kept.as_ref().map(|_| watch::stage(&what, total));
-        Progress { bar: None, what, total, started: Instant::now(), quiet: self.quiet, stage }
+        let stage = self.kept.as_ref().map(|_| progress::stage(&what, total));
+        StageBar { bar: None, what, total, started: Instant::now(), quiet: self.quiet, stage }
     }
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn say(text: &str) {
 /// A sign of life for work that cannot say how far it is; gone when dropped.
 pub(crate) struct Alive {
     bar: Option<ProgressBar>,
-    _stage: Option<watch::Stage>,
+    _stage: Option<progress::Stage>,
 }
 
 impl Drop for Alive {
@@ -182,17 +182,17 @@ impl Drop for Alive {
 }
 
 /// Progress of one piece of work.
-pub(crate) struct Progress {
+pub(crate) struct StageBar {
     bar: Option<ProgressBar>,
     what: Cow<'static, str>,
     total: u64,
     started: Instant,
     quiet: bool,
     /// To another program instead of shown.
-    stage: Option<watch::Stage>,
+    stage: Option<progress::Stage>,
 }
 
-impl Progress {
+impl StageBar {
     pub(crate) fn at(&mut self, done: u64) {
         self.stage.iter().for_each(|stage| stage.at(done));
         if self.bar.is_none() && !self.quiet && self.started.elapsed() > PATIENCE {
@@ -209,7 +209,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for StageBar {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -219,35 +219,35 @@ impl Drop for Progress {
 
 /// The present stretch of work under watch.
 struct Stage<'a> {
-    screen: &'a Screen,
+    terminal: &'a Terminal,
     quicker: Option<&'a str>,
     what: String,
     begun: Instant,
     announced: bool,
-    bar: Option<Progress>,
+    bar: Option<StageBar>,
     alive: Option<Alive>,
 }
 
 impl<'a> Stage<'a> {
-    fn new(screen: &'a Screen, quicker: Option<&'a str>) -> Self {
+    fn new(terminal: &'a Terminal, quicker: Option<&'a str>) -> Self {
         let (what, begun) = (String::new(), Instant::now());
-        Stage { screen, quicker, what, begun, announced: false, bar: None, alive: None }
+        Stage { terminal, quicker, what, begun, announced: false, bar: None, alive: None }
     }
 
-    fn look(&mut self, progress: &watch::Progress) {
-        let watch::Progress { what, done, total } = progress;
+    fn look(&mut self, progress: &progress::ProgressState) {
+        let progress::ProgressState { what, done, total } = progress;
         if *what != self.what {
             // The old ones are cleared first.
             (self.bar, self.alive) = (None, None);
-            *self = Stage { what: what.clone(), ..Stage::new(self.screen, self.quicker) };
+            *self = Stage { what: what.clone(), ..Stage::new(self.terminal, self.quicker) };
         }
         if *total == 0 {
             if self.alive.is_none() && self.begun.elapsed() > PATIENCE {
-                self.alive = Some(self.screen.alive(what));
+                self.alive = Some(self.terminal.alive(what));
             }
             return;
         }
-        self.bar.get_or_insert_with(|| self.screen.progress(what.clone(), *total)).at(*done);
+        self.bar.get_or_insert_with(|| self.terminal.progress(what.clone(), *total)).at(*done);
         if self.announced || *done == 0 {
             return;
         }
@@ -257,7 +257,7 @@ impl<'a> Stage<'a> {
         if whole > LONG {
             let quicker = self.quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
             let minutes = whole.as_secs_f64() / 60.0;
-            self.screen.remark(&format!(
+            self.terminal.remark(&format!(
                 "{what}: at most {total} rounds and about {minutes:.1} minutes, by how long the first took{quicker}"
             ));
         }

@@ -2,11 +2,11 @@
 //!
 //! In: a panel with silence, perhaps who may hear whom, and [`FitOptions`]. Out: [`Learned`].
 
-use crate::failure::Failure;
-use crate::screen::{Screen, count};
+use crate::error::CliError;
+use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
 use headwater::learn::gsl::Constraint;
-use headwater::learn::state_space::StateSpace;
+use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::tested;
 use headwater::model::Weights;
 use headwater::{Error, Model, Panel, Roster};
@@ -110,15 +110,15 @@ impl FitOptions {
     }
 
     /// What can be said before anything is read.
-    pub(crate) fn check(&self, graph: bool) -> Result<(), Failure> {
+    pub(crate) fn check(&self, graph: bool) -> Result<(), CliError> {
         if matches!(self.weights, Some(WeightsName::Strengths | WeightsName::Auto)) && !graph {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "speaker strengths need a graph of who may hear whom",
                 "add --graph EDGES (source,target: the target follows the source), or leave --weights out",
             ));
         }
         if self.weights == Some(WeightsName::Strengths) && self.constraint == Some(ConstraintName::Free) {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "speaker strengths are shares of attention: --constraint free does not go with them",
                 "leave --constraint out, or use --weights edges",
             ));
@@ -136,21 +136,25 @@ impl FitOptions {
         &self,
         roster: &Roster,
         rename: impl FnMut(&str) -> String,
-        screen: &Screen,
-    ) -> Result<Option<Vec<usize>>, Failure> {
+        terminal: &Terminal,
+    ) -> Result<Option<Vec<usize>>, CliError> {
         let Some(path) = self.groups_file() else {
             return Ok(self.common.as_ref().map(|_| vec![0; roster.agents().len()]));
         };
         let (groups, unnamed) = read_groups(path)?.renamed(rename).among(roster)?;
         if unnamed > 0 {
-            screen.warn(&format!("{} names no group of {}: one of their own", path.display(), count(unnamed, "agent")));
+            terminal.warn(&format!(
+                "{} names no group of {}: one of their own",
+                path.display(),
+                count(unnamed, "agent")
+            ));
         }
         Ok(Some(groups))
     }
 
-    fn params(&self, support: Option<Vec<Vec<usize>>>) -> StateSpace {
-        let usual = StateSpace::default();
-        StateSpace {
+    fn params(&self, support: Option<Vec<Vec<usize>>>) -> StateSpaceParams {
+        let usual = StateSpaceParams::default();
+        StateSpaceParams {
             adaptation: self.number_for_adaptation(),
             constraint: self.constraint.map_or(usual.constraint, Constraint::from),
             ridge: self.ridge.unwrap_or(usual.ridge),
@@ -168,14 +172,14 @@ pub(crate) fn fit(
     support: Option<Vec<Vec<usize>>>,
     groups: Option<Vec<usize>>,
     options: &FitOptions,
-    screen: &Screen,
+    terminal: &Terminal,
 ) -> Result<Learned, Error> {
-    let params = StateSpace { common: groups, ..options.params(support) };
+    let params = StateSpaceParams { common: groups, ..options.params(support) };
     let weights = match options.weights {
         Some(WeightsName::Strengths) => Some(Weights::Strengths),
         Some(WeightsName::Edges) => Some(Weights::Edges),
         Some(WeightsName::Auto) | None => None,
     };
-    let (model, choice) = screen.watched(Some(QUICKER), || tested::state_space(panel, &params, weights))?;
+    let (model, choice) = terminal.watched(Some(QUICKER), || tested::state_space(panel, &params, weights))?;
     Ok(Learned { model, choice })
 }

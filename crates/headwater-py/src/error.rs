@@ -9,7 +9,7 @@
 //! | everything else | `ValueError` |
 
 use headwater::Error as Core;
-use headwater_cli::Failure;
+use headwater_cli::CliError;
 use headwater_files::Error as Files;
 use headwater_posts::Error as Posts;
 use headwater_report::Error as Shown;
@@ -20,25 +20,25 @@ use pyo3::prelude::*;
 use std::io::ErrorKind;
 
 /// Anything that can go wrong behind Python.
-pub(crate) enum Trouble {
+pub(crate) enum PyError {
     Core(Core),
     Files(Files),
     Posts(Posts),
     Shown(Shown),
-    Command(Failure),
+    Command(CliError),
     Python(PyErr),
 }
 
-macro_rules! troubles {
+macro_rules! py_errors {
     ($($from:ty => $to:ident),*) => {
-        $(impl From<$from> for Trouble {
+        $(impl From<$from> for PyError {
             fn from(error: $from) -> Self {
-                Trouble::$to(error)
+                PyError::$to(error)
             }
         })*
     };
 }
-troubles!(Core => Core, Files => Files, Posts => Posts, Shown => Shown, Failure => Command, PyErr => Python);
+py_errors!(Core => Core, Files => Files, Posts => Posts, Shown => Shown, CliError => Command, PyErr => Python);
 
 /// A class of exceptions.
 #[derive(Clone, Copy)]
@@ -78,20 +78,20 @@ fn of_posts(error: &Posts) -> Kind {
     }
 }
 
-impl From<Trouble> for PyErr {
-    fn from(trouble: Trouble) -> Self {
+impl From<PyError> for PyErr {
+    fn from(trouble: PyError) -> Self {
         let (kind, failure) = match trouble {
-            Trouble::Python(error) => return error,
-            Trouble::Core(error) => (of_core(&error), error.into()),
-            Trouble::Files(error) => (of_files(&error), error.into()),
-            Trouble::Posts(error) => (of_posts(&error), error.into()),
-            Trouble::Shown(Shown::Model(error)) => (of_core(&error), error.into()),
-            Trouble::Shown(error) => (Kind::Value, error.into()),
-            Trouble::Command(failure @ Failure::Interrupted { .. }) => (Kind::Stopped, failure),
-            Trouble::Command(Failure::File { message, hint, kind }) => {
-                (Kind::System(kind), Failure::File { message, hint, kind })
+            PyError::Python(error) => return error,
+            PyError::Core(error) => (of_core(&error), error.into()),
+            PyError::Files(error) => (of_files(&error), error.into()),
+            PyError::Posts(error) => (of_posts(&error), error.into()),
+            PyError::Shown(Shown::Model(error)) => (of_core(&error), error.into()),
+            PyError::Shown(error) => (Kind::Value, error.into()),
+            PyError::Command(failure @ CliError::Interrupted { .. }) => (Kind::Stopped, failure),
+            PyError::Command(CliError::File { message, hint, kind }) => {
+                (Kind::System(kind), CliError::File { message, hint, kind })
             }
-            Trouble::Command(failure) => (Kind::Value, failure),
+            PyError::Command(failure) => (Kind::Value, failure),
         };
         let text = failure.to_string();
         match kind {

@@ -1,6 +1,6 @@
 //! Long work under somebody's eyes: how far it is, and whether it should go on.
 //!
-//! In: a [`Watch`], and work done [`Watch::over`] it. Out: what the work returns, or [`Error::Stopped`]. Loops that may take
+//! In: a [`Progress`], and work done [`Progress::over`] it. Out: what the work returns, or [`Error::Stopped`]. Loops that may take
 //! long ask [`check`] now and then and say how far they are through a [`stage`]; where nobody watches both cost next to
 //! nothing. The watch belongs to the threads of one piece of work, so that no signature has to carry it and two pieces of
 //! work at once do not hear each other's.
@@ -14,21 +14,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub const MOST_THREADS: usize = 1024;
 
 thread_local! {
-    static CURRENT: RefCell<Option<Watch>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Progress>> = const { RefCell::new(None) };
 }
 
 /// Sees how far work is, and can stop it; clones watch the same work.
 ///
 /// ```
-/// use headwater::watch::{self, Watch};
-/// let watch = Watch::default();
-/// assert_eq!(watch.over(Some(2), || watch::check().is_ok()), Ok(true));
+/// use headwater::progress::{self, Progress};
+/// let watch = Progress::default();
+/// assert_eq!(watch.over(Some(2), || progress::check().is_ok()), Ok(true));
 /// watch.stop();
-/// assert_eq!(watch.over(Some(2), || watch::check().is_ok()), Ok(false));
-/// assert!(watch::check().is_ok()); // nobody watches here
+/// assert_eq!(watch.over(Some(2), || progress::check().is_ok()), Ok(false));
+/// assert!(progress::check().is_ok()); // nobody watches here
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Watch(Arc<Seen>);
+pub struct Progress(Arc<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -42,7 +42,7 @@ struct Seen {
 
 /// How far a stretch of work is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
+pub struct ProgressState {
     /// What is being done.
     pub what: String,
     /// How much of it.
@@ -51,16 +51,16 @@ pub struct Progress {
     pub total: u64,
 }
 
-impl Watch {
+impl Progress {
     /// Asks the work to end as soon as it can.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
     /// What was last reported.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> ProgressState {
         let what = self.0.what.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Progress { what, done: self.0.done.load(Ordering::Relaxed), total: self.0.total.load(Ordering::Relaxed) }
+        ProgressState { what, done: self.0.done.load(Ordering::Relaxed), total: self.0.total.load(Ordering::Relaxed) }
     }
 
     /// Does work on threads of its own, one per core unless told otherwise, that answer to this watch.
@@ -94,7 +94,7 @@ impl Watch {
 #[must_use = "a stage is over when it is dropped"]
 pub struct Stage {
     /// Who watches.
-    watch: Option<Watch>,
+    watch: Option<Progress>,
     outermost: bool,
 }
 
@@ -147,9 +147,9 @@ mod tests {
 
     #[test]
     fn work_ends_when_asked_and_only_that_work() {
-        let (one, other) = (Watch::default(), Watch::default());
+        let (one, other) = (Progress::default(), Progress::default());
         one.stop();
-        let count = |watch: &Watch| {
+        let count = |watch: &Progress| {
             watch.over(Some(2), || (0..100).into_par_iter().filter(|_| check().is_ok()).count()).unwrap()
         };
         assert_eq!((count(&one), count(&other)), (0, 100));
@@ -159,7 +159,7 @@ mod tests {
     fn no_threads_and_far_too_many_are_refused() {
         for threads in [0, MOST_THREADS + 1, usize::MAX] {
             assert!(matches!(
-                Watch::default().over(Some(threads), || ()),
+                Progress::default().over(Some(threads), || ()),
                 Err(Error::Parameter { name: "threads", .. })
             ));
         }
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn progress_is_seen_from_outside_and_that_of_the_outermost_stage_only() {
-        let watch = Watch::default();
+        let watch = Progress::default();
         let seen = watch.clone();
         let during = watch.over(Some(1), || {
             let learning = stage("learning", 10);
@@ -181,7 +181,7 @@ mod tests {
             let _after = stage("after", 0);
             (during, seen.progress().what)
         });
-        let learning = Progress { what: "learning".into(), done: 4, total: 10 };
+        let learning = ProgressState { what: "learning".into(), done: 4, total: 10 };
         assert_eq!(during, Ok((learning, "after".to_owned())));
     }
 }

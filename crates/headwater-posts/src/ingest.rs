@@ -10,11 +10,11 @@ use crate::read::Bad;
 use crate::score::column::Given;
 use crate::select::{Selection, Selector};
 use crate::{Error, Scorer};
-use headwater::watch;
+use headwater::progress;
 use std::collections::HashSet;
 
 /// Takes in posts.
-pub struct Door {
+pub struct Ingest {
     selector: Selector,
     /// `None`: the posts bring their own scores.
     scorer: Option<Box<dyn Scorer>>,
@@ -28,7 +28,7 @@ pub struct Door {
     spoken: Option<(i64, i64)>,
 }
 
-impl Door {
+impl Ingest {
     /// Open.
     pub fn new(
         selection: Selection,
@@ -36,7 +36,7 @@ impl Door {
         calendar: Calendar,
         hypotheses: Hypotheses,
     ) -> Self {
-        Door {
+        Ingest {
             wanted_users: selection.users.clone(),
             selector: Selector::new(selection),
             scorer,
@@ -63,7 +63,7 @@ impl Door {
 
     /// Takes in a batch; what turns out to be unusable only here joins its bad rows.
     pub fn take(&mut self, batch: &mut Batch) -> Result<(), Error> {
-        watch::check()?;
+        progress::check()?;
         self.quality.other_lines += batch.passed;
         self.quality.rows += (batch.posts.len() + batch.bad.len()) as u64;
         for post in &batch.posts {
@@ -118,7 +118,7 @@ impl Door {
         if self.max_bad.exceeded(self.quality.rejected, self.quality.rows) {
             return Err(self.too_many_bad());
         }
-        let Door { selector, bins, min_posts, wanted_users, mut quality, spoken, .. } = self;
+        let Ingest { selector, bins, min_posts, wanted_users, mut quality, spoken, .. } = self;
         quality.duplicates = selector.duplicates;
         quality.updates = selector.updates;
         quality.dropped = selector.dropped;

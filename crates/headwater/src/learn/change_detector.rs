@@ -4,7 +4,7 @@
 //! listener are one of a few atoms; of an identified one, nil along some contrasts; of any other, of a usual size.
 
 use super::symbols::Split;
-use super::{atoms, fit};
+use super::{fit, private_likelihoods};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +32,9 @@ const MOST_ATOMS: usize = 16;
 
 /// What the next residual of a listener may be.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Guard {
+pub(crate) enum ChangeDetector {
     /// One of these, each seen so often in the present state.
-    Atoms { atoms: Vec<Vec<f64>>, counts: Vec<usize>, blur: f64, jumps: Jumps, late: Late },
+    PrivateLikelihoods { atoms: Vec<Vec<f64>>, counts: Vec<usize>, blur: f64, jumps: Jumps, late: Late },
     /// Anything, but along these directions this.
     Contrasts {
         #[serde(with = "super::saved")]
@@ -57,7 +57,7 @@ pub(crate) enum Guard {
     Open,
 }
 
-/// Atoms that were met after the fit.
+/// PrivateLikelihoods that were met after the fit.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Late {
     /// Number of atoms the fit knew; those beyond are late.
@@ -88,7 +88,7 @@ impl Jumps {
     }
 }
 
-impl Guard {
+impl ChangeDetector {
     /// Of a certified listener: what its residuals were.
     pub(crate) fn atoms(split: &Split, past: &[Vec<f64>], largest: f64) -> Self {
         let mut counts = split.counts();
@@ -111,7 +111,13 @@ impl Guard {
         }
         let complete = counts.len() > 1 && counts.iter().all(|count| *count >= SEEN_OFTEN);
         let late = Late { known: atoms.len(), complete, run: 0 };
-        Guard::Atoms { atoms, counts, blur: ROUNDINGS * f64::EPSILON * split.condition, jumps: Jumps::default(), late }
+        ChangeDetector::PrivateLikelihoods {
+            atoms,
+            counts,
+            blur: ROUNDINGS * f64::EPSILON * split.condition,
+            jumps: Jumps::default(),
+            late,
+        }
     }
 
     /// Of a listener some of whose contrasts are free of noise: those of the smallest spread.
@@ -126,7 +132,7 @@ impl Guard {
         let quiet = vectors.subcols(0, quiet).to_owned();
         let usual = past.iter().map(|row| largest_along(&quiet, row)).fold(0.0, f64::max);
         let limit = LOUD * usual + OFF * largest;
-        Some(Guard::Contrasts { quiet, centre: mean.to_vec(), limit, jumps: Jumps::default() })
+        Some(ChangeDetector::Contrasts { quiet, centre: mean.to_vec(), limit, jumps: Jumps::default() })
     }
 
     /// Of a listener that is noisy in all directions.
@@ -145,7 +151,7 @@ impl Guard {
             1.0 / (inflated * value.max(1e-12 * largest)).max(f64::MIN_POSITIVE).sqrt()
         });
         let doubts: Vec<f64> = past.iter().map(|row| doubt(&whitener, row)).collect();
-        Some(Guard::Errors {
+        Some(ChangeDetector::Errors {
             limit: (EVIDENCE + (agents as f64).ln()) / exponent(&doubts)?,
             whitener,
             centre: mean.to_vec(),
@@ -157,14 +163,14 @@ impl Guard {
 
     /// Whether residuals are private observations and nothing else.
     pub(crate) fn is_exact(&self) -> bool {
-        matches!(self, Guard::Atoms { .. } | Guard::Contrasts { .. })
+        matches!(self, ChangeDetector::PrivateLikelihoods { .. } | ChangeDetector::Contrasts { .. })
     }
 
     /// Takes the next residual; the onset of a change when it does not belong here.
     pub(crate) fn step(&mut self, residual: &[f64], largest: f64, step: usize) -> Option<usize> {
         match self {
-            Guard::Open => None,
-            Guard::Atoms { atoms, counts, blur, jumps, late } => {
+            ChangeDetector::Open => None,
+            ChangeDetector::PrivateLikelihoods { atoms, counts, blur, jumps, late } => {
                 let off = OFF.max(*blur) * largest;
                 let nearest = atoms.iter().position(|atom| apart(atom, residual) <= off);
                 match nearest {
@@ -183,11 +189,11 @@ impl Guard {
                 let others = late.run >= LATE_RUN && (late.known > 1 || atoms.len() > late.known + 1);
                 jumps.note(nearest.is_none(), late.complete, step).or_else(|| others.then(|| step + 1 - late.run))
             }
-            Guard::Contrasts { quiet, centre, limit, jumps } => {
+            ChangeDetector::Contrasts { quiet, centre, limit, jumps } => {
                 let centred: Vec<f64> = residual.iter().zip(centre).map(|(value, centre)| value - *centre).collect();
                 jumps.note(largest_along(quiet, &centred) > *limit, true, step)
             }
-            Guard::Errors { whitener, centre, limit, doubt, onset, .. } => {
+            ChangeDetector::Errors { whitener, centre, limit, doubt, onset, .. } => {
                 let centred: Vec<f64> = residual.iter().zip(centre).map(|(value, centre)| value - *centre).collect();
                 if *doubt == 0.0 {
                     *onset = step;
@@ -199,10 +205,10 @@ impl Guard {
     }
 
     /// The private observation model, where the residuals give it away.
-    pub(crate) fn recover(&self, adaptation: f64) -> Option<atoms::Atoms> {
-        let Guard::Atoms { atoms, counts, .. } = self else { return None };
+    pub(crate) fn recover(&self, adaptation: f64) -> Option<private_likelihoods::PrivateLikelihoods> {
+        let ChangeDetector::PrivateLikelihoods { atoms, counts, .. } = self else { return None };
         let ratios = atoms.iter().map(|atom| atom.iter().map(|value| value / adaptation).collect()).collect();
-        (atoms.len() > 1).then(|| atoms::recover(ratios, counts.clone())).flatten()
+        (atoms.len() > 1).then(|| private_likelihoods::recover(ratios, counts.clone())).flatten()
     }
 }
 
@@ -252,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_new_symbol_is_no_change_and_two_jumps_are() {
-        let fresh = || Guard::Atoms {
+        let fresh = || ChangeDetector::PrivateLikelihoods {
             atoms: vec![vec![0.1], vec![-0.1]],
             counts: vec![5, 5],
             blur: 0.0,
@@ -262,7 +268,7 @@ mod tests {
         let mut guard = fresh();
         let seen = [0.1, 0.3, -0.1, 0.3, 0.3, 0.1];
         assert!(seen.iter().enumerate().all(|(step, value)| guard.step(&[*value], 1.0, step).is_none()));
-        assert!(matches!(&guard, Guard::Atoms { counts, .. } if *counts == [7, 6, 3]));
+        assert!(matches!(&guard, ChangeDetector::PrivateLikelihoods { counts, .. } if *counts == [7, 6, 3]));
         let mut guard = fresh();
         let onsets: Vec<Option<usize>> =
             [0.1, 0.3, 0.1, 0.4].iter().enumerate().map(|(step, v)| guard.step(&[*v], 1.0, step)).collect();

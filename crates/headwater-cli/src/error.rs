@@ -1,6 +1,6 @@
 //! How a command ends badly: the message, the cure where we know it, the exit code.
 
-use crate::screen::say;
+use crate::terminal::say;
 use headwater::Error as Core;
 use headwater_files::Error as Files;
 use headwater_posts::Error as Posts;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// Why a command stopped.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "what happened, and what would help")]
-pub enum Failure {
+pub enum CliError {
     /// The data cannot be used: exit 1.
     Data { message: String, hint: Option<String> },
     /// The operating system said no to a file: exit 1.
@@ -24,30 +24,30 @@ pub enum Failure {
     ClosedPipe,
 }
 
-impl Failure {
+impl CliError {
     pub(crate) fn data(message: impl Into<String>) -> Self {
-        Failure::Data { message: message.into(), hint: None }
+        CliError::Data { message: message.into(), hint: None }
     }
 
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Failure::Usage { message: message.into(), hint: Some(hint.into()) }
+        CliError::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
     /// Names the file an error of the library concerns.
-    pub(crate) fn about(path: &Path) -> impl Fn(Core) -> Failure {
+    pub(crate) fn about(path: &Path) -> impl Fn(Core) -> CliError {
         let path = path.to_owned();
         move |error| match error {
             Core::Stopped => error.into(),
-            _ => Failure::Data { message: format!("{}: {error}", path.display()), hint: hint(&error) },
+            _ => CliError::Data { message: format!("{}: {error}", path.display()), hint: hint(&error) },
         }
     }
 
     pub(crate) fn report(self) -> i32 {
         let code = match self {
-            Failure::Data { .. } | Failure::File { .. } => 1,
-            Failure::Usage { .. } => 2,
-            Failure::Interrupted { .. } => 130,
-            Failure::ClosedPipe => return 0,
+            CliError::Data { .. } | CliError::File { .. } => 1,
+            CliError::Usage { .. } => 2,
+            CliError::Interrupted { .. } => 130,
+            CliError::ClosedPipe => return 0,
         };
         say(&format!("error: {self}"));
         code
@@ -55,33 +55,33 @@ impl Failure {
 }
 
 /// The message, and on a second line the cure where we know it.
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for CliError {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (message, hint) = match self {
-            Failure::Data { message, hint }
-            | Failure::File { message, hint, .. }
-            | Failure::Usage { message, hint } => (message.as_str(), hint),
-            Failure::Interrupted { remark } => ("interrupted", remark),
-            Failure::ClosedPipe => ("nobody reads what is printed", &None),
+            CliError::Data { message, hint }
+            | CliError::File { message, hint, .. }
+            | CliError::Usage { message, hint } => (message.as_str(), hint),
+            CliError::Interrupted { remark } => ("interrupted", remark),
+            CliError::ClosedPipe => ("nobody reads what is printed", &None),
         };
         write!(to, "{message}")?;
         hint.iter().try_for_each(|hint| write!(to, "\nhint: {hint}"))
     }
 }
 
-impl From<Core> for Failure {
+impl From<Core> for CliError {
     fn from(error: Core) -> Self {
         let (message, hint) = (error.to_string(), hint(&error));
         match error {
             // A number that is out of its range was given as an option.
-            Core::Parameter { .. } => Failure::Usage { message, hint },
-            Core::Stopped => Failure::Interrupted { remark: None },
-            _ => Failure::Data { message, hint },
+            Core::Parameter { .. } => CliError::Usage { message, hint },
+            Core::Stopped => CliError::Interrupted { remark: None },
+            _ => CliError::Data { message, hint },
         }
     }
 }
 
-impl From<Files> for Failure {
+impl From<Files> for CliError {
     fn from(error: Files) -> Self {
         if let Files::Data { source: Core::Stopped, .. } = error {
             return Core::Stopped.into();
@@ -94,28 +94,28 @@ impl From<Files> for Failure {
         };
         let message = error.to_string();
         match error {
-            Files::Io { source, .. } => Failure::File { message, hint, kind: source.kind() },
-            Files::NoFolder { .. } => Failure::File { message, hint, kind: ErrorKind::NotFound },
-            _ => Failure::Data { message, hint },
+            Files::Io { source, .. } => CliError::File { message, hint, kind: source.kind() },
+            Files::NoFolder { .. } => CliError::File { message, hint, kind: ErrorKind::NotFound },
+            _ => CliError::Data { message, hint },
         }
     }
 }
 
-impl From<Shown> for Failure {
+impl From<Shown> for CliError {
     fn from(error: Shown) -> Self {
         match error {
             Shown::Model(error) => error.into(),
-            error => Failure::data(error.to_string()),
+            error => CliError::data(error.to_string()),
         }
     }
 }
 
-impl From<Posts> for Failure {
+impl From<Posts> for CliError {
     fn from(error: Posts) -> Self {
         let hint = match error {
             Posts::Files(error) => return error.into(),
             Posts::Stopped(error) => return error.into(),
-            Posts::Option { problem } => return Failure::Usage { message: problem, hint: None },
+            Posts::Option { problem } => return CliError::Usage { message: problem, hint: None },
             Posts::Io { ref source, .. } => Some(cure(source)),
             Posts::Columns { .. } => {
                 Some("dots reach into objects (user=author.handle); --preset knows the files of a platform")
@@ -130,8 +130,8 @@ impl From<Posts> for Failure {
         };
         let (message, hint) = (error.to_string(), hint.map(str::to_owned));
         match error {
-            Posts::Io { source, .. } => Failure::File { message, hint, kind: source.kind() },
-            _ => Failure::Data { message, hint },
+            Posts::Io { source, .. } => CliError::File { message, hint, kind: source.kind() },
+            _ => CliError::Data { message, hint },
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Who could have heard whom, and the moments of it.
 //!
-//! In: a panel and perhaps a support. Out: a [`Crowd`] of agents that can be told apart, and for each listener an [`Ear`]:
-//! its own second moments and those of the speakers it may hear. Without a support all ears share the moments of the
+//! In: a panel and perhaps a support. Out: a [`DistinctAgents`] of agents that can be told apart, and for each listener an [`ListenerMoments`]:
+//! its own second moments and those of the speakers it may hear. Without a support all listener_moments share the moments of the
 //! whole; with one, each has its own small ones, so that memory and work grow with the edges and not with N².
 
 use super::moments::Moments;
-use crate::{Error, Panel, watch};
+use crate::{Error, Panel, progress};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ const STILL: f64 = 1e-12;
 
 /// Which agents can be told apart.
 #[derive(Debug, Clone)]
-pub(crate) struct Crowd {
+pub(crate) struct DistinctAgents {
     /// Speakers that enter as regressors: neither constant nor the copy of an earlier one.
     pub(crate) regressors: Vec<usize>,
     pub(crate) constant: Vec<bool>,
@@ -24,7 +24,7 @@ pub(crate) struct Crowd {
     pub(crate) copies: Vec<Vec<usize>>,
 }
 
-impl Crowd {
+impl DistinctAgents {
     pub(crate) fn of(panel: &Panel) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let largest = panel.cells().iter().fold(0.0f64, |most, value| most.max(value.abs()));
@@ -71,7 +71,7 @@ impl Crowd {
         let regressors = (0..agents).filter(|&agent| !constant[agent] && original[agent] == agent).collect();
         let mut copies = vec![Vec::new(); agents];
         original.iter().enumerate().for_each(|(agent, &original)| copies[original].push(agent));
-        Crowd { regressors, constant, original, copies }
+        DistinctAgents { regressors, constant, original, copies }
     }
 
     /// The regressors among the speakers a listener may hear, itself included; a copy counts as its original.
@@ -110,7 +110,7 @@ impl Crowd {
 
 /// The moments of one listener and of the speakers it may hear.
 #[derive(Debug)]
-pub(crate) struct Ear<'a> {
+pub(crate) struct ListenerMoments<'a> {
     pub(crate) moments: Cow<'a, Moments>,
     /// Where the listener is in these moments.
     pub(crate) listener: usize,
@@ -128,68 +128,68 @@ enum Source<'a> {
 
 /// Some listeners, what each may hear, and the moments of that.
 #[derive(Debug)]
-pub(crate) struct Hearing<'a> {
+pub(crate) struct Regressors<'a> {
     pub(crate) listeners: Vec<usize>,
-    crowd: &'a Crowd,
+    distinct: &'a DistinctAgents,
     /// By position; empty when all may hear everyone.
     heard: Vec<Vec<usize>>,
     source: Source<'a>,
     ratios: usize,
 }
 
-impl<'a> Hearing<'a> {
+impl<'a> Regressors<'a> {
     /// Of all agents that ever move, by their whole panel.
-    pub(crate) fn of(panel: &Panel, crowd: &'a Crowd, support: Option<&[Vec<usize>]>) -> Self {
+    pub(crate) fn of(panel: &Panel, distinct: &'a DistinctAgents, support: Option<&[Vec<usize>]>) -> Self {
         let source = match support {
             None => Source::Whole(Cow::Owned(Moments::of(panel, 1..panel.steps()))),
             Some(_) => Source::Series(series(panel)),
         };
-        let listeners = (0..panel.agents()).filter(|&agent| !crowd.constant[agent]).collect();
-        Hearing::new(listeners, crowd, support, source, panel.ratios())
+        let listeners = (0..panel.agents()).filter(|&agent| !distinct.constant[agent]).collect();
+        Regressors::new(listeners, distinct, support, source, panel.ratios())
     }
 
     /// Of some listeners, by moments at hand.
     pub(crate) fn by(
         moments: &'a Moments,
-        crowd: &'a Crowd,
+        distinct: &'a DistinctAgents,
         support: Option<&[Vec<usize>]>,
         mut listeners: Vec<usize>,
     ) -> Self {
-        listeners.retain(|&agent| !crowd.constant[agent]);
-        Hearing::new(listeners, crowd, support, Source::Whole(Cow::Borrowed(moments)), moments.ratios())
+        listeners.retain(|&agent| !distinct.constant[agent]);
+        Regressors::new(listeners, distinct, support, Source::Whole(Cow::Borrowed(moments)), moments.ratios())
     }
 
     fn new(
         listeners: Vec<usize>,
-        crowd: &'a Crowd,
+        distinct: &'a DistinctAgents,
         support: Option<&[Vec<usize>]>,
         source: Source<'a>,
         ratios: usize,
     ) -> Self {
         let within = |support: &[Vec<usize>]| {
-            listeners.iter().map(|&listener| crowd.within(&support[listener], listener)).collect()
+            listeners.iter().map(|&listener| distinct.within(&support[listener], listener)).collect()
         };
-        Hearing { heard: support.map_or_else(Vec::new, within), listeners, crowd, source, ratios }
+        Regressors { heard: support.map_or_else(Vec::new, within), listeners, distinct, source, ratios }
     }
 
     /// The speakers the listener at a position may hear.
     pub(crate) fn regressors(&self, position: usize) -> &[usize] {
-        self.heard.get(position).unwrap_or(&self.crowd.regressors)
+        self.heard.get(position).unwrap_or(&self.distinct.regressors)
     }
 
     /// The first agent that says the same as this one.
     pub(crate) fn original(&self, agent: usize) -> usize {
-        self.crowd.original[agent]
+        self.distinct.original[agent]
     }
 
     /// Whether others say exactly what this speaker says.
     pub(crate) fn copied(&self, speaker: usize) -> bool {
-        self.crowd.copies[speaker].len() > 1
+        self.distinct.copies[speaker].len() > 1
     }
 
     /// Whether there is an agent that nobody can be seen listening to.
     pub(crate) fn someone_never_moves(&self) -> bool {
-        self.crowd.constant.contains(&true)
+        self.distinct.constant.contains(&true)
     }
 
     /// The moments all listeners share: one log-ratio, no support.
@@ -208,12 +208,12 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// The ear of the listener at a position.
-    pub(crate) fn ear(&self, position: usize) -> Ear<'_> {
+    /// The listener_moments of the listener at a position.
+    pub(crate) fn listener_moments(&self, position: usize) -> ListenerMoments<'_> {
         let (listener, regressors) = (self.listeners[position], self.regressors(position));
         match &self.source {
             Source::Whole(moments) => {
-                Ear { moments: Cow::Borrowed(moments), listener, regressors: Cow::Borrowed(regressors) }
+                ListenerMoments { moments: Cow::Borrowed(moments), listener, regressors: Cow::Borrowed(regressors) }
             }
             Source::Series(series) => {
                 // A copy of an earlier agent is no regressor of its own, but still listens.
@@ -224,13 +224,13 @@ impl<'a> Hearing<'a> {
                 let place = |agent: &usize| members.binary_search(agent).unwrap_or_default();
                 let regressors = regressors.iter().map(place).collect();
                 let listener = place(&listener);
-                let moments = Cow::Owned(gathered(series, self.crowd.constant.len(), self.ratios, &members));
-                Ear { moments, listener, regressors: Cow::Owned(regressors) }
+                let moments = Cow::Owned(gathered(series, self.distinct.constant.len(), self.ratios, &members));
+                ListenerMoments { moments, listener, regressors: Cow::Owned(regressors) }
             }
         }
     }
 
-    /// One value per listener, in parallel; its ear is made only when asked for.
+    /// One value per listener, in parallel; its listener_moments is made only when asked for.
     pub(crate) fn each<T: Send>(&self, task: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
         (0..self.listeners.len()).into_par_iter().map(task).collect()
     }
@@ -241,13 +241,13 @@ impl<'a> Hearing<'a> {
         what: &str,
         task: impl Fn(usize) -> T + Sync + Send,
     ) -> Result<Vec<T>, Error> {
-        let stage = watch::stage(what, self.listeners.len() as u64);
+        let stage = progress::stage(what, self.listeners.len() as u64);
         let watched = |position: usize| {
-            watch::check()?;
+            progress::check()?;
             let done = task(position);
             stage.advance();
             // A task that was told to end has no answer.
-            watch::check().map(|()| done)
+            progress::check().map(|()| done)
         };
         (0..self.listeners.len()).into_par_iter().map(watched).collect()
     }

@@ -4,11 +4,11 @@
 
 use headwater::confidence::{intervals, significance};
 use headwater::learn::gsl::{Gsl, GslParams};
-use headwater::learn::state_space::StateSpace;
+use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::tested;
-use headwater::learn::whitened::Whitened;
+use headwater::learn::whitened::WhitenedParams;
+use headwater::progress::Progress;
 use headwater::simulate::{WorldParams, simulate};
-use headwater::watch::Watch;
 use headwater::{Error, Model, Panel};
 
 fn world() -> (Panel, Model) {
@@ -22,12 +22,12 @@ fn works<'a>(panel: &'a Panel, model: &'a Model) -> Vec<(&'static str, Work<'a>)
     let learner = || Gsl::new(panel.roster().clone(), GslParams { window: 5, ..GslParams::default() }).unwrap();
     vec![
         ("simulating", Box::new(|| simulate(&WorldParams::default()).map(drop))),
-        ("whitened", Box::new(|| tested::whitened(&tested::fill(panel), &Whitened::default()).map(drop))),
-        ("state-space", Box::new(|| tested::state_space(panel, &StateSpace::default(), None).map(drop))),
+        ("whitened", Box::new(|| tested::whitened(&tested::fill(panel), &WhitenedParams::default()).map(drop))),
+        ("state-space", Box::new(|| tested::state_space(panel, &StateSpaceParams::default(), None).map(drop))),
         ("gsl", Box::new(move || tested::gsl(panel, learner()).map(drop))),
         ("tuning", Box::new(move || tested::tune(panel, &learner()).map(drop))),
-        ("resampling", Box::new(|| intervals(panel, model, &Whitened::default(), 30, 3, 1).map(drop))),
-        ("rotating", Box::new(|| significance(panel, &Whitened::default(), 30, 1).map(drop))),
+        ("resampling", Box::new(|| intervals(panel, model, &WhitenedParams::default(), 30, 3, 1).map(drop))),
+        ("rotating", Box::new(|| significance(panel, &WhitenedParams::default(), 30, 1).map(drop))),
     ]
 }
 
@@ -35,10 +35,10 @@ fn works<'a>(panel: &'a Panel, model: &'a Model) -> Vec<(&'static str, Work<'a>)
 fn everything_that_takes_long_can_be_stopped() {
     let (panel, model) = world();
     for (name, work) in works(&panel, &model) {
-        let watch = Watch::default();
+        let watch = Progress::default();
         watch.stop();
         assert_eq!(watch.over(Some(2), &work).unwrap(), Err(Error::Stopped), "{name}");
-        assert_eq!(Watch::default().over(Some(2), &work).unwrap(), Ok(()), "{name}, unless stopped");
+        assert_eq!(Progress::default().over(Some(2), &work).unwrap(), Ok(()), "{name}, unless stopped");
     }
 }
 
@@ -46,12 +46,12 @@ fn everything_that_takes_long_can_be_stopped() {
 fn everything_that_takes_long_says_how_far_it_is() {
     let (panel, model) = world();
     for (name, work) in works(&panel, &model) {
-        let watch = Watch::default();
+        let watch = Progress::default();
         watch.over(Some(2), &work).unwrap().unwrap();
         assert!(!watch.progress().what.is_empty(), "{name}");
     }
-    let watch = Watch::default();
-    watch.over(Some(2), || significance(&panel, &Whitened::default(), 30, 1)).unwrap().unwrap();
+    let watch = Progress::default();
+    watch.over(Some(2), || significance(&panel, &WhitenedParams::default(), 30, 1)).unwrap().unwrap();
     let progress = watch.progress();
     assert_eq!((progress.what.as_str(), progress.done, progress.total), ("rotating", 30, 30));
 }

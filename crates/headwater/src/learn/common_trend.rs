@@ -1,14 +1,14 @@
-//! The mood: what the others said on the whole, one step before.
+//! The trend: what the others said on the whole, one step before.
 //!
 //! In: a panel and the group each agent belongs to. Out: one number per step and series that a learner may use beside the
 //! network. When everybody hears the same news, beliefs move together though nobody listens to anybody; a network that
-//! still forecasts better than each agent's own past once both are told the mood has found more than the news.
+//! still forecasts better than each agent's own past once both are told the trend has found more than the news.
 
 use crate::Panel;
 
 /// What the others of each agent's group said a step before, as deviations from what each of them usually says.
 #[derive(Debug)]
-pub(crate) struct Mood {
+pub(crate) struct CommonTrend {
     /// T × D.
     values: Vec<f64>,
     width: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Mood {
     pub(crate) count: usize,
 }
 
-impl Mood {
+impl CommonTrend {
     /// Of a whole panel; what an agent usually says is taken from the steps seen.
     pub(crate) fn of(panel: &Panel, seen: usize, groups: &[usize]) -> Self {
         let (agents, size) = (panel.agents(), panel.width());
@@ -52,10 +52,10 @@ impl Mood {
                 }
             }
         }
-        Mood { values, width: size, groups: groups.to_vec(), count }
+        CommonTrend { values, width: size, groups: groups.to_vec(), count }
     }
 
-    /// D numbers: the mood each series meets at a step.
+    /// D numbers: the trend each series meets at a step.
     pub(crate) fn at(&self, step: usize) -> &[f64] {
         &self.values[step * self.width..(step + 1) * self.width]
     }
@@ -71,10 +71,10 @@ mod tests {
         // Agents 0 and 1 are of one group, 2 of another; usual values are 1, 2 and 5.
         let cells = vec![0.0, 2.0, 5.0, 2.0, 2.0, 5.0, 1.0, 2.0, 5.0];
         let panel = Panel::complete(Roster::numbered(3, 2).unwrap(), cells).unwrap();
-        let mood = Mood::of(&panel, 3, &[0, 0, 1]);
-        assert_eq!(mood.at(0), [0.0; 3], "nothing was said before the first step");
-        assert_eq!(mood.at(1), [0.0, -1.0, 0.0], "1 hears 0; 2 has nobody");
-        assert_eq!(mood.at(2), [0.0, 1.0, 0.0]);
-        assert_eq!(mood.count, 2);
+        let trend = CommonTrend::of(&panel, 3, &[0, 0, 1]);
+        assert_eq!(trend.at(0), [0.0; 3], "nothing was said before the first step");
+        assert_eq!(trend.at(1), [0.0, -1.0, 0.0], "1 hears 0; 2 has nobody");
+        assert_eq!(trend.at(2), [0.0, 1.0, 0.0]);
+        assert_eq!(trend.count, 2);
     }
 }
