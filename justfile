@@ -58,11 +58,11 @@ bench-exports:
 train-builtin:
     cargo run --release -p headwater-posts --example train_builtin
 
-# Write the golden files anew.
+# Write the golden files again.
 golden:
     python3 reference/make_golden.py crates/headwater/tests/golden
 
-# The tour of the house.
+# The API documentation.
 doc:
     cargo doc --open -p headwater
 

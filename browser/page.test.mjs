@@ -13,7 +13,7 @@ import { page as made, OUT, REAL } from "./pages.mjs";
 const DESK = { width: 1360, height: 850 };
 const PHONE = { width: 390, height: 844 };
 const WIDTHS = { desk: DESK, phone: PHONE };
-const SHOTS = process.env.HEADWATER_SCREENSHOTS ? fileURLToPath(new URL("../docs/report/", import.meta.url)) : null;
+const SHOTS = process.env.HEADWATER_SCREENSHOTS ? fileURLToPath(new URL("../docs/how-to/report/", import.meta.url)) : null;
 
 let browser, server, origin;
 

@@ -1,4 +1,4 @@
-"""Errors, variant by variant: the kind that docs/python.md promises, and the command line's text."""
+"""Errors, variant by variant: the kind that docs/reference/python.md promises, and the command line's text."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
-NOTEBOOKS = ROOT / "docs/notebooks"
+NOTEBOOKS = ROOT / "docs/tutorials"
 
 # What a reader takes home.
 SAID = {

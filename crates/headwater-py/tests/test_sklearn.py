@@ -1,5 +1,5 @@
 """The estimator checks of scikit-learn. They speak of tables T×N, so that they run with log-ratios of two hypotheses;
-those that do not apply are listed here and in docs/python.md with the reason."""
+those that do not apply are listed here and in docs/reference/python.md with the reason."""
 
 from __future__ import annotations
 

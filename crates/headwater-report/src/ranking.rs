@@ -125,7 +125,7 @@ pub struct Source {
     pub share: f64,
 }
 
-/// One agent; what was not asked for is absent. The columns are explained in `docs/discover.md`.
+/// One agent; what was not asked for is absent. The columns are explained in `docs/reference/ranking.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Its name.

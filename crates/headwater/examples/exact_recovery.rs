@@ -1,4 +1,4 @@
-//! How exactly the network is recovered, over many simulated worlds: the table of docs/exact-recovery.md.
+//! How exactly the network is recovered, over many simulated worlds: the table of docs/studies/exact-recovery.md.
 //!
 //! `cargo run --release -p headwater --example exact_recovery [worlds]` (default 60).
 

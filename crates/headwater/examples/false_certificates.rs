@@ -1,4 +1,4 @@
-//! How often a column is certified that should not be: the table of docs/exact-recovery.md.
+//! How often a column is certified that should not be: the table of docs/studies/exact-recovery.md.
 //!
 //! `cargo run --release -p headwater --example false_certificates [panels]` (default 200 of each kind).
 

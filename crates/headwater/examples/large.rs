@@ -1,4 +1,4 @@
-//! A large network with a known support: time, memory and error of the whitened fit, for docs/benchmarks.md.
+//! A large network with a known support: time, memory and error of the whitened fit, for docs/studies/benchmarks.md.
 //!
 //! `cargo run --release -p headwater --example large [agents] [speakers] [steps]` (default 100 000, 50, 500).
 

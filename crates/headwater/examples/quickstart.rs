@@ -1,4 +1,4 @@
-//! The README's example: simulate, learn, rank.
+//! Simulate, learn, rank: the shortest program.
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 

@@ -1,4 +1,4 @@
-//! What rounding the beliefs costs, over many simulated worlds: the table of docs/exact-recovery.md.
+//! What rounding the beliefs costs, over many simulated worlds: the table of docs/studies/exact-recovery.md.
 //!
 //! `cargo run --release -p headwater --example rounding [worlds]` (default 20).
 

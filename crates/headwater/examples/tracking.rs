@@ -1,5 +1,5 @@
 //! How soon changes are noticed, how often falsely, and how soon the network is exact again: the table of
-//! docs/tracking.md.
+//! docs/studies/change-detection.md.
 //!
 //! `cargo run --release -p headwater --example tracking [worlds]` (default 20).
 

@@ -10,7 +10,7 @@ const HEAD: &str = "# Replication
 
 What the paper *Discovering Influencers in Opinion Formation over Social Graphs* says, claim by claim, beside what the authors'
 released files hold, what its formulas give when followed to the letter, what the authors' released procedure gives, and what
-our learner gives on the same data. Written by `headwater reproduce`, not by hand; where we had to choose, `docs/paper-notes.md`
+our learner gives on the same data. Written by `headwater reproduce`, not by hand; where we had to choose, `docs/reference/paper-notes.md`
 says what and why. A dash means that there is nothing to compare.
 
 ";

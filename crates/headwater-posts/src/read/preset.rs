@@ -1,7 +1,7 @@
 //! Presets: the objects of a platform in, fields of posts out.
 //!
 //! A line may hold one post, a page of them, or something else (a deletion, a like), which is stepped over and counted.
-//! `docs/presets.md` says how to get such files.
+//! `docs/reference/presets.md` says how to get such files.
 
 use super::{Columns, html};
 use crate::post::PostDraft;

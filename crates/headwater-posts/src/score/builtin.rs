@@ -3,7 +3,7 @@
 //! In: English posts. Out: probabilities of negative, neutral and positive. A linear model over words, pieces of words, a
 //! lexicon and the shape of the post ([`features`]), trained by `examples/train_builtin.rs` on SemEval's tweets with every
 //! class counting the same, so that a post without evidence is not taken for positive because SemEval's posts often are.
-//! `docs/scorers.md` has the figures.
+//! `docs/studies/scorers.md` has the figures.
 
 pub mod features;
 mod lexicon;

@@ -13,7 +13,7 @@ per hypothesis. Three estimators learn from them: `Whitened` (complete beliefs),
 1.0
 
 `rank` says who drives opinion and how sure that is, `explain` why, `report` makes a page of it, and `discover` does
-everything from a data frame of posts. The guide is docs/python.md.
+everything from a data frame of posts. The guide is docs/how-to/python.md.
 """
 
 from __future__ import annotations
