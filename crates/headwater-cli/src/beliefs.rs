@@ -160,7 +160,7 @@ pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Mapp
 }
 
 impl Beliefs {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
         let (beliefs, mut quality) = self.options.gather::<CliError>(None, |_| (), terminal)?;
         let table = self.options.write(&self.out, &beliefs, &mut quality, terminal)?;
@@ -309,7 +309,7 @@ impl PostOptions {
     ) -> Result<AtomicFile, CliError> {
         let mut rows = BeliefsRows::create(out, beliefs.hypotheses.names())?;
         let total = if self.carry_forward { quality.bins * quality.users as u64 } else { quality.beliefs };
-        let mut progress = terminal.progress("writing", total);
+        let mut progress = terminal.bar("writing", total);
         let mut written = 0;
         let mut shown: Option<(i64, String)> = None;
         let mut failed = None;
@@ -341,7 +341,7 @@ impl PostOptions {
 }
 
 impl Beliefs {
-    fn print(&self, quality: &Quality, terminal: &mut Terminal) -> Result<(), CliError> {
+    fn print(&self, quality: &Quality, terminal: &Terminal) -> Result<(), CliError> {
         match self.format {
             Format::Json => terminal.json(quality),
             Format::Csv => {
@@ -421,8 +421,8 @@ pub(crate) fn each_batch<E: From<Error>>(
     let posts = Posts::open(names, mapping)?;
     let total = posts.total_bytes();
     // A pipe does not say how long it is.
-    let _alive = total.is_none().then(|| terminal.alive("reading"));
-    let mut progress = terminal.progress("reading (kB)", total.unwrap_or(0) >> 10);
+    let _alive = total.is_none().then(|| terminal.spinner("reading"));
+    let mut progress = terminal.bar("reading (kB)", total.unwrap_or(0) >> 10);
     for batch in posts.batches() {
         let batch = batch?;
         if total.is_some() {

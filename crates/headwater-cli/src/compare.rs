@@ -33,7 +33,7 @@ struct Printed<'a> {
 }
 
 impl Compare {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let found = compare(&model, &read_known(&self.truth)?, self.top as usize)?;
         if self.format == Format::Json {

@@ -51,7 +51,7 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let (outcome, page) = match &self.out {
             Some(folder) => (self.outcome(folder, terminal)?, Some(folder.join(REPORT[0]))),
             None => {

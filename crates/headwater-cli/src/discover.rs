@@ -183,7 +183,7 @@ impl Discover {
         discover.map_err(|error| CliError::Usage { message: error.to_string(), hint: None })
     }
 
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let found = self.discover(terminal)?;
         match self.format {
             Format::Json => terminal.json(&found.ranking),
@@ -282,7 +282,7 @@ impl Discover {
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
             }
-            terminal.watched(None, || ranking.add_trust(&trust, &model, &panel)).map_err(self.about())?;
+            terminal.watched(None, |_| ranking.add_trust(&trust, &model, &panel)).map_err(self.about())?;
             rank(room, &ranking, &model)
         })?;
         let mut decided = Map::new();
@@ -336,7 +336,7 @@ impl Discover {
     /// Every file that is read, with its hash.
     fn inputs(&self, terminal: &Terminal) -> Result<Vec<Input>, CliError> {
         let mut inputs = Vec::new();
-        let _alive = terminal.alive("hashing");
+        let _alive = terminal.spinner("hashing");
         for path in expand(&self.posts.posts)? {
             inputs.push(Input::of("posts", &path)?);
         }

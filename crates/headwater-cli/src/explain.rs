@@ -38,7 +38,7 @@ enum WhatIfName {
 }
 
 impl Explain {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let agent = model.roster.agent(&self.agent)?;
         let thought = self.what_if.map(|name| match name {

@@ -90,7 +90,7 @@ impl Format {
 }
 
 impl Export {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let format = Format::of(&self.out)?;
         if self.json.is_some() && format != Format::Json {
             return Err(CliError::usage(

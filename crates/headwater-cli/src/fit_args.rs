@@ -180,6 +180,6 @@ pub(crate) fn fit(
         Some(WeightsName::Edges) => Some(Weights::Edges),
         Some(WeightsName::Auto) | None => None,
     };
-    let (model, choice) = terminal.watched(Some(QUICKER), || tested::state_space(panel, &params, weights))?;
+    let (model, choice) = terminal.watched(Some(QUICKER), |_| tested::state_space(panel, &params, weights))?;
     Ok(Learned { model, choice })
 }

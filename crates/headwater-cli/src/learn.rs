@@ -215,7 +215,7 @@ struct Top {
 }
 
 impl Learn {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_method(self.method)?;
         self.check_paths()?;
         let mut warnings = Vec::new();
@@ -254,7 +254,7 @@ impl Learn {
                 };
                 let filled = tested::fill(&beliefs.panel);
                 mind(&beliefs, &filled, method, terminal, &mut warnings);
-                let alive = terminal.alive("learning as released");
+                let alive = terminal.spinner("learning as released");
                 let model = as_released(&filled.panel, &params).map_err(CliError::about(&self.beliefs))?;
                 drop(alive);
                 (model, Map::new(), None)
@@ -378,13 +378,13 @@ impl Learn {
         Ok(params)
     }
 
-    fn whitened(&self, filled: &FilledPanel<'_>, terminal: &mut Terminal) -> Result<Model, CliError> {
+    fn whitened(&self, filled: &FilledPanel<'_>, terminal: &Terminal) -> Result<Model, CliError> {
         let mut params = self.whitened_params()?;
         params.support = self.support(&filled.panel)?;
         if self.tracks() {
             return self.tracked(filled, params, terminal);
         }
-        terminal.watched(None, || tested::whitened(filled, &params)).map_err(CliError::about(&self.beliefs))
+        terminal.watched(None, |_| tested::whitened(filled, &params)).map_err(CliError::about(&self.beliefs))
     }
 
     fn memory(&self) -> Memory {
@@ -405,12 +405,12 @@ impl Learn {
         &self,
         filled: &FilledPanel<'_>,
         params: WhitenedParams,
-        terminal: &mut Terminal,
+        terminal: &Terminal,
     ) -> Result<Model, CliError> {
         let panel = &filled.panel;
         let params = TrackParams { whitened: params, memory: self.memory(), window: None };
         let mut tracker = Tracker::new(panel.roster().clone(), params)?;
-        let mut progress = terminal.progress("following", panel.steps() as u64);
+        let mut progress = terminal.bar("following", panel.steps() as u64);
         let mut silent = filled.silent.chunks_exact(panel.agents());
         for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {
             let silent = silent.next().unwrap_or(&[]);
@@ -428,7 +428,7 @@ impl Learn {
         Ok(model)
     }
 
-    fn tell(&self, change: &Change, panel: &Panel, terminal: &mut Terminal) -> Result<(), CliError> {
+    fn tell(&self, change: &Change, panel: &Panel, terminal: &Terminal) -> Result<(), CliError> {
         if !self.follow {
             return Ok(());
         }
@@ -468,7 +468,7 @@ impl Learn {
     /// Reads the beliefs and says what had to be done to them.
     fn read(&self, terminal: &Terminal, warnings: &mut Vec<String>) -> Result<Beliefs, CliError> {
         terminal.remark(&format!("reading {}", self.beliefs.display()));
-        let alive = terminal.alive("reading");
+        let alive = terminal.spinner("reading");
         let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
         drop(alive);
         beliefs.raised().into_iter().for_each(|text| terminal.keep(warnings, text));
@@ -481,7 +481,7 @@ impl Learn {
         Ok(Some(read_edges(path)?.graph(panel.roster())?.speakers().to_vec()))
     }
 
-    fn print(&self, model: &Model, settings: Map<String, Value>, terminal: &mut Terminal) -> Result<(), CliError> {
+    fn print(&self, model: &Model, settings: Map<String, Value>, terminal: &Terminal) -> Result<(), CliError> {
         let mut top = Vec::new();
         if model.combination.agents() <= RANKED_AGENTS {
             let found = influence(model)?;

@@ -73,17 +73,6 @@ enum Command {
     },
 }
 
-/// Runs one command for another program: nothing is printed, no signal is caught. Returns what would have been printed as the
-/// result, and the warnings. The work can be watched ([`headwater::progress`]).
-pub fn call(arguments: impl IntoIterator<Item = OsString>) -> Result<(String, Vec<String>), CliError> {
-    let arguments = Arguments::try_parse_from(arguments)
-        .map_err(|error| CliError::Usage { message: error.to_string(), hint: None })?;
-    let mut terminal = Terminal::keeping();
-    execute(arguments, &mut terminal)?;
-    let kept = terminal.kept();
-    Ok((kept.result, kept.warnings))
-}
-
 /// Runs one command and returns its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let arguments = match Arguments::try_parse_from(arguments) {
@@ -96,13 +85,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     };
     interrupt::install();
     let quiet = arguments.quiet;
-    match execute(arguments, &mut Terminal::new(quiet)) {
+    match execute(arguments, &Terminal::new(quiet)) {
         Ok(()) => 0,
         Err(failure) => failure.report(),
     }
 }
 
-fn execute(arguments: Arguments, terminal: &mut Terminal) -> Result<(), CliError> {
+fn execute(arguments: Arguments, terminal: &Terminal) -> Result<(), CliError> {
     with_threads(arguments.threads, || match arguments.command {
         Command::Demo(command) => command.run(terminal),
         Command::Discover(command) => command.run(terminal),

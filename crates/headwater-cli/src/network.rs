@@ -80,11 +80,11 @@ struct LeftOut {
 }
 
 impl Network {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let inputs = [&self.edges].into_iter().chain(&self.posts).chain(&self.users);
         check(inputs, [Some(&self.out), self.left_out.as_ref()].into_iter().flatten())?;
         let facts = self.facts(terminal)?;
-        let alive = terminal.alive("reading edges");
+        let alive = terminal.spinner("reading edges");
         let follows = Follows::read(&self.edges, |_| ())?;
         drop(alive);
         let limits = Limits {
@@ -93,7 +93,7 @@ impl Network {
             max_followers: self.max_followers,
             min_posts: self.min_posts,
         };
-        let alive = terminal.alive("forming the network");
+        let alive = terminal.spinner("forming the network");
         let formed = follows.network(&self.hub, &self.start, limits, &facts)?;
         drop(alive);
         if follows.repeated + follows.selves > 0 {
@@ -140,7 +140,7 @@ impl Network {
         Ok(facts)
     }
 
-    fn print(&self, follows: &Follows, formed: &Formed, terminal: &mut Terminal) -> Result<(), CliError> {
+    fn print(&self, follows: &Follows, formed: &Formed, terminal: &Terminal) -> Result<(), CliError> {
         let left_out = Reason::ALL.map(|reason| LeftOut {
             reason,
             accounts: formed.left_out.iter().filter(|(_, why)| *why == reason).count(),

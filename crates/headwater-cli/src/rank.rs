@@ -50,7 +50,7 @@ pub(crate) struct Rank {
 type Extra = (&'static str, fn(&Row) -> Option<String>);
 
 impl Rank {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let mut ranking = Ranking::new(&model)?;
         if let Some(path) = &self.beliefs {
@@ -62,7 +62,7 @@ impl Rank {
                 top: self.top.unwrap_or(TOP),
                 seed: self.seed,
             };
-            terminal.watched(None, || ranking.add_trust(&trust, &model, &panel)).map_err(CliError::about(path))?;
+            terminal.watched(None, |_| ranking.add_trust(&trust, &model, &panel)).map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
             ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;

@@ -56,7 +56,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
         let model = read_model(&self.model)?;
         let panel = match &self.beliefs {
@@ -97,7 +97,7 @@ impl Report {
             title: &self.title,
             ..ReportInput::new(&model, &ranking)
         };
-        let alive = terminal.alive("gathering");
+        let alive = terminal.spinner("gathering");
         let page = Page::new(&ingredients).map_err(|error| self.about(error))?;
         let html = page.html().map_err(|error| self.about(error))?;
         let drawn = match &self.figures {

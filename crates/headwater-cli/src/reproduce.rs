@@ -227,7 +227,7 @@ struct Caption {
 }
 
 impl Reproduce {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let authors = Authors::find(self.data.clone());
         create(&self.out)?;
         let chosen: Vec<&Experiment> = EXPERIMENTS
@@ -317,7 +317,7 @@ impl Reproduce {
         remove(&parts)
     }
 
-    fn print(&self, headlines: &[(&Experiment, Headline)], terminal: &mut Terminal) -> Result<(), CliError> {
+    fn print(&self, headlines: &[(&Experiment, Headline)], terminal: &Terminal) -> Result<(), CliError> {
         let claims = || {
             headlines
                 .iter()

@@ -60,7 +60,7 @@ const SHARE: [usize; 2] = [8192, 256];
 const TERMS: usize = 8;
 
 impl Score {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.scorer.check()?;
         if self.explain && self.scorer.scorer == ReaderName::Roberta {
             return Err(CliError::usage(
@@ -123,9 +123,9 @@ impl Score {
         let share = SHARE[usize::from(!builtin)];
         let total = rows.source.records.total();
         // A pipe does not say how long it is.
-        let _alive = total.is_none().then(|| terminal.alive("scoring"));
+        let _alive = total.is_none().then(|| terminal.spinner("scoring"));
         let (mut scored, mut foreign) = (0, 0);
-        let mut progress = terminal.progress("scoring (kB)", total.unwrap_or(0) >> 10);
+        let mut progress = terminal.bar("scoring (kB)", total.unwrap_or(0) >> 10);
         loop {
             let block = rows.next(share, sieve)?;
             if block.is_empty() {

@@ -110,7 +110,7 @@ fn open(name: ReaderName, options: &ModelOptions, terminal: &Terminal) -> Result
         )),
         (ReaderName::Roberta, Some(model)) => {
             let folder = folder(options, model, terminal)?;
-            let _alive = terminal.alive("reading the model");
+            let _alive = terminal.spinner("reading the model");
             Ok(Box::new(Roberta::open(&folder)?))
         }
     }
@@ -143,7 +143,7 @@ fn fetched(options: &ModelOptions, name: &str, terminal: &Terminal) -> Result<Pa
     let folder = hub::fetch(&options.hub_url, name, &cache, &mut |file, done, total| {
         if done == 0 {
             terminal.remark(&format!("fetching {name}/{file}"));
-            bar = Some(terminal.progress("fetching", total));
+            bar = Some(terminal.bar("fetching", total));
         }
         if let Some(bar) = &mut bar {
             bar.at(done);

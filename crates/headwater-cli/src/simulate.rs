@@ -125,7 +125,7 @@ impl From<FormatName> for BeliefsFormat {
 }
 
 impl Simulate {
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let edges = self.graph.as_deref().map(read_edges).transpose()?;
         let names = edges.as_ref().map(Edges::agents);
         let agents = names.as_ref().map_or(self.agents, Vec::len);
@@ -195,7 +195,7 @@ pub(crate) fn write_world(
     let steps = world.params().steps;
     let path = folder.join(format!("beliefs.{}", format.extension()));
     let mut writer = BeliefsWriter::create(&path, format, world.roster(), steps, log_ratios)?;
-    let mut progress = terminal.progress("simulating", steps as u64);
+    let mut progress = terminal.bar("simulating", steps as u64);
     let silence = world.params().silence > 0.0;
     for step in 0..steps {
         let frame = world.next_frame()?.to_vec();

@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use headwater::progress::{self, Progress};
+use headwater::progress::{Progress, ProgressState};
 pub(crate) use headwater_report::words::{count, number, percent, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
@@ -27,15 +27,8 @@ pub(crate) enum Format {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
-    /// Results and warnings, kept for another program instead of printed.
-    kept: Option<Mutex<Kept>>,
-}
-
-/// What another program gets instead of print.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    pub(crate) result: String,
-    pub(crate) warnings: Vec<String>,
+    /// The bar that is shown, which steps aside for a line of text.
+    shown: Mutex<Option<ProgressBar>>,
 }
 
 /// Anything shorter than this needs no progress bar.
@@ -44,36 +37,17 @@ const PATIENCE: Duration = Duration::from_millis(700);
 /// Work that takes longer than this is announced where no bar can be shown.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Time between two looks at work that says how far it is.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time between two looks at how far work is.
+const POLL: Duration = Duration::from_millis(100);
 
 impl Terminal {
     pub(crate) fn new(quiet: bool) -> Self {
-        Terminal { quiet, kept: None }
-    }
-
-    /// Prints nothing; what would be is kept.
-    pub(crate) fn keeping() -> Self {
-        Terminal { quiet: true, kept: Some(Mutex::default()) }
-    }
-
-    /// What was kept.
-    pub(crate) fn kept(self) -> Kept {
-        self.kept.map(|kept| kept.into_inner().unwrap_or_else(PoisonError::into_inner)).unwrap_or_default()
-    }
-
-    fn keep_instead(&self, keep: impl FnOnce(&mut Kept)) -> bool {
-        let Some(kept) = &self.kept else { return false };
-        keep(&mut kept.lock().unwrap_or_else(PoisonError::into_inner));
-        true
+        Terminal { quiet, shown: Mutex::default() }
     }
 
     /// Prints a result.
-    pub(crate) fn result(&mut self, text: &str) -> Result<(), CliError> {
+    pub(crate) fn result(&self, text: &str) -> Result<(), CliError> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        if self.keep_instead(|kept| kept.result.extend([text, end])) {
-            return Ok(());
-        }
         let mut out = std::io::stdout().lock();
         match write!(out, "{text}{end}").and_then(|()| out.flush()) {
             Ok(()) => Ok(()),
@@ -83,12 +57,12 @@ impl Terminal {
     }
 
     /// Prints text for people: lines longer than the terminal is wide are broken at spaces.
-    pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
+    pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
         self.result(&wrapped(text))
     }
 
     /// Prints a value as indented JSON.
-    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> Result<(), CliError> {
+    pub(crate) fn json(&self, value: &impl serde::Serialize) -> Result<(), CliError> {
         match serde_json::to_string_pretty(value) {
             Ok(text) => self.result(&text),
             Err(error) => Err(CliError::data(format!("cannot print: {error}"))),
@@ -98,7 +72,7 @@ impl Terminal {
     /// Says something on the side.
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
-            say(text);
+            self.say(text);
         }
     }
 
@@ -110,40 +84,46 @@ impl Terminal {
 
     /// Warns; also when quiet, because a warning concerns the result.
     pub(crate) fn warn(&self, text: &str) {
-        if !self.keep_instead(|kept| kept.warnings.push(text.to_owned())) {
-            say(&format!("warning: {text}"));
+        self.say(&format!("warning: {text}"));
+    }
+
+    /// Writes a line to standard error, above a bar that is shown.
+    fn say(&self, text: &str) {
+        match self.shown.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            Some(bar) => bar.suspend(|| say(text)),
+            None => say(text),
         }
     }
 
-    /// Does work that says how far it is, and shows that: bars on a terminal, elsewhere a line when it will take long, with
-    /// what would be quicker. Where results are kept for another program, that one watches.
+    fn show(&self, bar: Option<ProgressBar>) {
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+    }
+
+    /// Does work that reports its progress, and shows that: bars on a terminal, elsewhere a line when it will take long, with
+    /// what would be quicker.
     pub(crate) fn watched<T: Send, E: From<headwater::Error> + Send>(
         &self,
         quicker: Option<&str>,
-        work: impl FnOnce() -> Result<T, E> + Send,
+        work: impl FnOnce(&Progress) -> Result<T, E> + Send,
     ) -> Result<T, E> {
-        if self.kept.is_some() {
-            return work();
-        }
-        let watch = &Progress::default();
+        let progress = &Progress::default();
         std::thread::scope(|scope| {
-            // Dropped at the end of the work, come what may, which ends the looking.
+            // Dropped at the end of the work, whatever happens, which ends the polling.
             let (_working, working) = std::sync::mpsc::channel::<()>();
             scope.spawn(move || {
-                let mut stage = Stage::new(self, quicker);
-                while working.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                    stage.look(&watch.progress());
+                let mut shown = ShownStage::new(self, quicker);
+                while working.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
+                    shown.update(&progress.progress());
                 }
             });
-            watch.over(Some(rayon::current_num_threads()), work)?
+            progress.over(Some(rayon::current_num_threads()), || work(progress))?
         })
     }
 
     /// A spinner with the time passed, on a terminal only.
-    pub(crate) fn alive(&self, what: &str) -> Alive {
-        let stage = self.kept.as_ref().map(|_| progress::stage(what, 0));
+    pub(crate) fn spinner(&self, what: &str) -> Spinner<'_> {
         if self.quiet {
-            return Alive { bar: None, _stage: stage };
+            return Spinner { terminal: self, bar: None };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
@@ -151,14 +131,13 @@ impl Terminal {
         }
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
-        Alive { bar: Some(bar), _stage: stage }
+        self.show(Some(bar.clone()));
+        Spinner { terminal: self, bar: Some(bar) }
     }
 
     /// A bar that shows itself only on a terminal and only when the work takes a while.
-    pub(crate) fn progress(&self, what: impl Into<Cow<'static, str>>, total: u64) -> StageBar {
-        let what = what.into();
-        let stage = self.kept.as_ref().map(|_| progress::stage(&what, total));
-        StageBar { bar: None, what, total, started: Instant::now(), quiet: self.quiet, stage }
+    pub(crate) fn bar(&self, what: impl Into<Cow<'static, str>>, total: u64) -> StageBar<'_> {
+        StageBar { terminal: self, bar: None, what: what.into(), total, started: Instant::now() }
     }
 }
 
@@ -167,41 +146,41 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// A sign of life for work that cannot say how far it is; gone when dropped.
-pub(crate) struct Alive {
+/// A sign of life for work that cannot tell how far it is; gone when dropped.
+pub(crate) struct Spinner<'a> {
+    terminal: &'a Terminal,
     bar: Option<ProgressBar>,
-    _stage: Option<progress::Stage>,
 }
 
-impl Drop for Alive {
+impl Drop for Spinner<'_> {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
+            self.terminal.show(None);
             bar.finish_and_clear();
         }
     }
 }
 
-/// Progress of one piece of work.
-pub(crate) struct StageBar {
+/// How far one piece of work is.
+pub(crate) struct StageBar<'a> {
+    terminal: &'a Terminal,
     bar: Option<ProgressBar>,
     what: Cow<'static, str>,
     total: u64,
     started: Instant,
-    quiet: bool,
-    /// To another program instead of shown.
-    stage: Option<progress::Stage>,
 }
 
-impl StageBar {
+impl StageBar<'_> {
     pub(crate) fn at(&mut self, done: u64) {
-        self.stage.iter().for_each(|stage| stage.at(done));
-        if self.bar.is_none() && !self.quiet && self.started.elapsed() > PATIENCE {
+        if self.bar.is_none() && !self.terminal.quiet && self.started.elapsed() > PATIENCE {
             let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{msg} [{bar:32}] {pos}/{len} {eta} left");
             if let Ok(style) = style {
                 bar.set_style(style.progress_chars("=> "));
             }
-            self.bar = Some(bar.with_message(self.what.clone()).with_elapsed(self.started.elapsed()));
+            let bar = bar.with_message(self.what.clone()).with_elapsed(self.started.elapsed());
+            self.terminal.show(Some(bar.clone()));
+            self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
             bar.set_position(done);
@@ -209,56 +188,57 @@ impl StageBar {
     }
 }
 
-impl Drop for StageBar {
+impl Drop for StageBar<'_> {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
+            self.terminal.show(None);
             bar.finish_and_clear();
         }
     }
 }
 
-/// The present stretch of work under watch.
-struct Stage<'a> {
+/// What is shown of the stage that work is in.
+struct ShownStage<'a> {
     terminal: &'a Terminal,
     quicker: Option<&'a str>,
     what: String,
     begun: Instant,
     announced: bool,
-    bar: Option<StageBar>,
-    alive: Option<Alive>,
+    bar: Option<StageBar<'a>>,
+    spinner: Option<Spinner<'a>>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> ShownStage<'a> {
     fn new(terminal: &'a Terminal, quicker: Option<&'a str>) -> Self {
         let (what, begun) = (String::new(), Instant::now());
-        Stage { terminal, quicker, what, begun, announced: false, bar: None, alive: None }
+        ShownStage { terminal, quicker, what, begun, announced: false, bar: None, spinner: None }
     }
 
-    fn look(&mut self, progress: &progress::ProgressState) {
-        let progress::ProgressState { what, done, total } = progress;
+    fn update(&mut self, progress: &ProgressState) {
+        let ProgressState { what, done, total } = progress;
         if *what != self.what {
             // The old ones are cleared first.
-            (self.bar, self.alive) = (None, None);
-            *self = Stage { what: what.clone(), ..Stage::new(self.terminal, self.quicker) };
+            (self.bar, self.spinner) = (None, None);
+            *self = ShownStage { what: what.clone(), ..ShownStage::new(self.terminal, self.quicker) };
         }
         if *total == 0 {
-            if self.alive.is_none() && self.begun.elapsed() > PATIENCE {
-                self.alive = Some(self.terminal.alive(what));
+            if self.spinner.is_none() && self.begun.elapsed() > PATIENCE {
+                self.spinner = Some(self.terminal.spinner(what));
             }
             return;
         }
-        self.bar.get_or_insert_with(|| self.terminal.progress(what.clone(), *total)).at(*done);
+        self.bar.get_or_insert_with(|| self.terminal.bar(what.clone(), *total)).at(*done);
         if self.announced || *done == 0 {
             return;
         }
         self.announced = true;
-        // A bar says it on a terminal only.
+        // A bar shows it on a terminal only.
         let whole = self.begun.elapsed().mul_f64(*total as f64 / *done as f64);
         if whole > LONG {
             let quicker = self.quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
             let minutes = whole.as_secs_f64() / 60.0;
             self.terminal.remark(&format!(
-                "{what}: at most {total} rounds and about {minutes:.1} minutes, by how long the first took{quicker}"
+                "{what}: at most {total} steps and about {minutes:.1} minutes, judged by the first{quicker}"
             ));
         }
     }

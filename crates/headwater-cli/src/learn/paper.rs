@@ -95,7 +95,7 @@ impl Learn {
         // Said before the long part.
         warning.into_iter().for_each(|warning| terminal.keep(warnings, warning));
         let trace = self.go_through(panel, &mut learner, &mut forecast, terminal)?;
-        let model = terminal.watched(None, || tested::finish(panel, learner, forecast, bound)).map_err(&about)?;
+        let model = terminal.watched(None, |_| tested::finish(panel, learner, forecast, bound)).map_err(&about)?;
         let settings = json!({
             "window": params.window,
             "learning_rate": params.learning_rate,
@@ -137,7 +137,7 @@ impl Learn {
         let every = self.trace_every.map_or(total.div_ceil(TRACE_ROWS), |every| every as usize);
         let limit = if trace.is_some() { every.min(FRAMES_PER_LOOK) } else { FRAMES_PER_LOOK };
         let polling = self.checkpoint.as_ref().map(|_| Polling::new());
-        let mut progress = terminal.progress("learning", total as u64);
+        let mut progress = terminal.bar("learning", total as u64);
         let mut saved = Instant::now();
         let mut next_row = 0;
         while let Some(step) = learner.advance(panel, limit).map_err(CliError::about(&self.beliefs))? {
@@ -195,7 +195,7 @@ fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), C
 
 /// The setting that forecasts best, and what else was tried.
 fn tuned(learner: &Gsl, panel: &Panel, terminal: &Terminal) -> Result<Gsl, headwater::Error> {
-    let mut tried = terminal.watched(None, || tested::tune(panel, learner))?;
+    let mut tried = terminal.watched(None, |_| tested::tune(panel, learner))?;
     let rows = tried.iter().take(5).map(|(params, error)| {
         let settings = [params.window.to_string(), number(params.learning_rate), number(params.sparsity)];
         settings.into_iter().chain([number(error / tried[0].1)]).collect()

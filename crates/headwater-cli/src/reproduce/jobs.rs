@@ -39,7 +39,7 @@ impl Jobs<'_> {
         T: Serialize + DeserializeOwned + Send,
     {
         create(&self.folder)?;
-        let progress = Mutex::new((self.terminal.progress(self.name, keys.len() as u64), 0));
+        let progress = Mutex::new((self.terminal.bar(self.name, keys.len() as u64), 0));
         let one = |(index, key): (usize, &String)| {
             let path = self.folder.join(format!("{key}.json"));
             let result = match self.kept(&path) {

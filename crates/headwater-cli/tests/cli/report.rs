@@ -1,87 +1,36 @@
 //! The page by the command line: it shows what `rank` prints, writes one file, and refuses what does not fit.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-use assert_cmd::Command;
+use crate::place::{Place, page_data};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
-struct Place(TempDir);
-
-impl Place {
-    /// A world of eight agents with silence, its model and its ranking.
-    fn new() -> Self {
-        let place = Place(tempfile::tempdir().unwrap());
-        place.done(
-            "simulate --out world --agents 8 --edge-probability 0.4 --hypotheses 2 --steps 150 --silence 0.1 --as csv",
-        );
-        place.done("learn world/beliefs.csv --out model.json --rounds 10");
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    fn run(&self, arguments: &str) -> (i32, String, String) {
-        let output = Command::cargo_bin("headwater")
-            .unwrap()
-            .current_dir(self.0.path())
-            .args(arguments.split_whitespace())
-            .output()
-            .unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-    }
-
-    fn done(&self, arguments: &str) -> String {
-        let (code, out, errors) = self.run(arguments);
-        assert_eq!(code, 0, "{arguments}\n{errors}");
-        out
-    }
-
-    /// What must fail and leave no page.
-    fn refused(&self, arguments: &str, code: i32) -> String {
-        let (met, out, errors) = self.run(arguments);
-        assert_eq!(met, code, "{arguments}\n{errors}");
-        assert!(out.is_empty() && !self.path("p.html").exists() && !errors.contains("panicked"), "{errors}");
-        errors
-    }
-
-    fn page(&self, name: &str) -> Value {
-        let html = self.read(name);
-        let start = html.find("id=\"data\">").unwrap() + "id=\"data\">".len();
-        let end = start + html[start..].find("</script>").unwrap();
-        serde_json::from_str(&html[start..end]).unwrap()
-    }
+/// A world of eight agents with silence, its model and its ranking.
+fn with_model() -> Place {
+    let place = Place::new();
+    place.done(
+        "simulate --out world --agents 8 --edge-probability 0.4 --hypotheses 2 --steps 150 --silence 0.1 --as csv",
+    );
+    place.done("learn world/beliefs.csv --out model.json --rounds 10");
+    place
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
+fn page(place: &Place, name: &str) -> Value {
+    page_data(&place.read(name))
 }
 
 #[test]
 fn the_page_shows_what_rank_prints() {
-    let place = Place::new();
+    let place = with_model();
     let sure = "--beliefs world/beliefs.csv --bootstrap 20 --null 20";
     let ranking = place.done(&format!("rank model.json {sure} --format json"));
     std::fs::write(place.path("ranking.json"), &ranking).unwrap();
-    let before = names(place.0.path());
+    let before = place.files();
     let all = "report model.json --ranking ranking.json --beliefs world/beliefs.csv --truth world/truth.json";
     place.done(&format!("{all} --out p.html"));
     let mut after = before.clone();
     after.push("p.html".to_owned());
     after.sort();
-    assert_eq!(names(place.0.path()), after, "one file is written");
-    let page = place.page("p.html");
+    assert_eq!(place.files(), after, "one file is written");
+    let page = page(&place, "p.html");
     let mut wanted: Value = serde_json::from_str(&ranking).unwrap();
     let edges = wanted.as_object_mut().unwrap().remove("edges").unwrap();
     assert_eq!(page["ranking"], wanted);
@@ -97,10 +46,10 @@ fn the_page_shows_what_rank_prints() {
     place.done("report model.json --beliefs world/beliefs.csv --out q.html --title A&B");
     let plain: Value =
         serde_json::from_str(&place.done("rank model.json --beliefs world/beliefs.csv --format json")).unwrap();
-    assert_eq!(place.page("q.html")["ranking"], plain);
-    assert_eq!(place.page("q.html")["title"], "A&B");
+    assert_eq!(page(&place, "q.html")["ranking"], plain);
+    assert_eq!(page(&place, "q.html")["title"], "A&B");
     place.done("report model.json --out q.html");
-    let page = place.page("q.html");
+    let page = page(&place, "q.html");
     assert!(page.get("opinions").is_none() && page["heat"].get("true").is_none());
 
     // Figures, with the error while learning.
@@ -117,12 +66,12 @@ fn the_page_shows_what_rank_prints() {
     place.done("simulate --out arrays --agents 8 --steps 100 --as npy");
     place.done("learn arrays/beliefs.npy --out arrays.json");
     place.done("report arrays.json --beliefs arrays/beliefs.npy --out q.html");
-    assert_eq!(place.page("q.html")["opinions"]["times"].as_array().unwrap().len(), 100);
+    assert_eq!(page(&place, "q.html")["opinions"]["times"].as_array().unwrap().len(), 100);
 }
 
 #[test]
 fn what_does_not_fit_is_refused_by_cause_and_cure() {
-    let place = Place::new();
+    let place = with_model();
     let write = |name: &str, text: &str| std::fs::write(place.path(name), text).unwrap();
     let refused = |arguments: &str, code: i32, wanted: &[&str]| {
         let errors = place.refused(&format!("report {arguments}"), code);

@@ -1,7 +1,5 @@
 //! `headwater score` from outside.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

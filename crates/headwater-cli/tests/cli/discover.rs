@@ -1,15 +1,10 @@
 //! From posts to a ranking in one command, from outside: what it writes, how it goes on after an interruption, what it hides
 //! and what it refuses.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-use assert_cmd::Command;
+use crate::place::{Place, files, page_data};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Output;
-use tempfile::TempDir;
 
 /// Names that occur nowhere else.
 const USERS: [&str; 6] = ["Quillan", "rosamund_7", "Tiberius", "Wendeline", "xanthe.k", "Zebedee"];
@@ -28,109 +23,37 @@ const OUTPUTS: [&str; 8] = [
 /// Few draws, so that a run takes a moment.
 const QUICK: &str = "--bootstrap 20 --null 20";
 
-struct Place {
-    folder: TempDir,
+/// Posts of six users over 60 days in `posts.csv`, who follow each other as in `graph.csv`.
+fn with_posts() -> Place {
+    let place = Place::new();
+    place.write("posts.csv", posts(&USERS, 60));
+    let mut edges = String::from("source,target\n");
+    for (listener, user) in USERS.iter().enumerate() {
+        for step in [1, 2, 4] {
+            edges += &format!("{},{user}\n", USERS[(listener + step) % USERS.len()]);
+        }
+    }
+    place.write("graph.csv", edges);
+    place
 }
 
-impl Place {
-    fn new() -> Self {
-        Place { folder: tempfile::tempdir().unwrap() }
-    }
-
-    /// With posts of six users over 60 days in `posts.csv`, who follow each other as in `graph.csv`.
-    fn with_posts() -> Self {
-        let place = Place::new();
-        place.write("posts.csv", posts(&USERS, 60));
-        let mut edges = String::from("source,target\n");
-        for (listener, user) in USERS.iter().enumerate() {
-            for step in [1, 2, 4] {
-                edges += &format!("{},{user}\n", USERS[(listener + step) % USERS.len()]);
-            }
+/// The outputs of a run; of the record everything but the timings.
+fn outputs(place: &Place, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for name in files(&place.path(folder)) {
+        let path = place.path(folder).join(&name);
+        if path.is_dir() {
+            continue;
         }
-        place.write("graph.csv", edges);
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), content).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::cargo_bin("headwater").unwrap();
-        command.current_dir(self.folder.path()).args(arguments.split_whitespace());
-        command
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// Runs what must succeed; returns standard output and standard error.
-    fn done(&self, arguments: &str) -> (String, String) {
-        let output = self.run(arguments);
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(0), "{arguments}\n{errors}");
-        (String::from_utf8(output.stdout).unwrap(), errors)
-    }
-
-    /// Runs what must fail with this code, print nothing as a result and leave nothing new; returns standard error.
-    fn refused(&self, arguments: &str, code: i32) -> String {
-        let before = files(self.folder.path());
-        let output = self.run(arguments);
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{arguments}\n{errors}");
-        assert_eq!(files(self.folder.path()), before, "{arguments} left something behind");
-        assert!(output.stdout.is_empty() && !errors.contains("panicked"), "{errors}");
-        errors
-    }
-
-    fn json(&self, name: &str) -> Value {
-        serde_json::from_str(&self.read(name)).unwrap()
-    }
-
-    /// The outputs of a run; of the record everything but the timings.
-    fn outputs(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
-        let mut all = BTreeMap::new();
-        for name in files(&self.path(folder)) {
-            let path = self.path(folder).join(&name);
-            if path.is_dir() {
-                continue;
-            }
-            let mut bytes = std::fs::read(path).unwrap();
-            if name == "run.json" {
-                let mut run: Value = serde_json::from_slice(&bytes).unwrap();
-                assert!(run.as_object_mut().unwrap().remove("timings").is_some());
-                bytes = run.to_string().into_bytes();
-            }
-            all.insert(name, bytes);
+        let mut bytes = std::fs::read(path).unwrap();
+        if name == "run.json" {
+            let mut run: Value = serde_json::from_slice(&bytes).unwrap();
+            assert!(run.as_object_mut().unwrap().remove("timings").is_some());
+            bytes = run.to_string().into_bytes();
         }
-        all
+        all.insert(name, bytes);
     }
-}
-
-/// All files below a folder, hidden ones too.
-fn files(folder: &Path) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut waiting = vec![folder.to_owned()];
-    while let Some(next) = waiting.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            names.push(path.strip_prefix(folder).unwrap().display().to_string());
-            if path.is_dir() {
-                waiting.push(path);
-            }
-        }
-    }
-    names.sort();
-    names
+    all
 }
 
 /// Posts with scores of their own: users drift, follow the first a little, and are silent now and then.
@@ -165,17 +88,17 @@ fn discover(more: &str) -> String {
 
 #[test]
 fn everything_is_written_and_recorded() {
-    let place = Place::with_posts();
-    let (text, remarks) = place.done(&discover("--graph graph.csv --topic tram --out a"));
+    let place = with_posts();
+    let (text, remarks) = place.both(&discover("--graph graph.csv --topic tram --out a"));
     assert_eq!(files(&place.path("a")), OUTPUTS);
-    let verdict = place.json("a/ranking.json")["verdict"]["text"].as_str().unwrap().to_owned();
+    let verdict = place.read_json("a/ranking.json")["verdict"]["text"].as_str().unwrap().to_owned();
     let flat = text.replace('\n', " ");
     let order = [&verdict, "share", "Files in a:"].map(|part| flat.find(part).unwrap());
     assert!(order[0] == 0 && order.is_sorted(), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(remarks.contains("6 users over 60 bins"), "{remarks}");
 
-    let ranking = place.json("a/ranking.json");
+    let ranking = place.read_json("a/ranking.json");
     let agents = ranking["agents"].as_array().unwrap();
     assert_eq!(agents.len(), USERS.len());
     let table = place.read("a/ranking.csv");
@@ -197,7 +120,7 @@ fn everything_is_written_and_recorded() {
         assert!(known.contains(&ends), "{edge} is not in the graph");
     }
 
-    let run = place.json("a/run.json");
+    let run = place.read_json("a/run.json");
     assert_eq!(run["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!((&run["model_format"], &run["seed"]), (&"headwater-model/1".into(), &21.into()));
     let sum: String = Sha256::digest(std::fs::read(place.path("posts.csv")).unwrap())
@@ -222,8 +145,7 @@ fn everything_is_written_and_recorded() {
     }
     // The page shows this ranking, and what became of the posts; made again, it is the same to the byte.
     let page = place.read("a/report.html");
-    let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
-    let data: Value = serde_json::from_str(&page[start..start + page[start..].find("</script>").unwrap()]).unwrap();
+    let data = page_data(&page);
     assert_eq!(data["ranking"]["agents"], ranking["agents"]);
     assert_eq!(data["title"], "Who drives opinion: tram");
     assert!(
@@ -231,7 +153,7 @@ fn everything_is_written_and_recorded() {
     );
     assert!(!page.contains("posts.csv") && data["network"]["given"] == true);
     let (model, ranked) = ("a/model.json --run a/run.json --graph graph.csv", "--ranking a/ranking.json");
-    place.done(&format!("report {model} {ranked} --beliefs a/beliefs.parquet --out again.html"));
+    place.both(&format!("report {model} {ranked} --beliefs a/beliefs.parquet --out again.html"));
     assert_eq!(place.read("again.html"), page);
     assert!(text.trim_end().ends_with("The page: a/report.html"), "{text}");
     // No post is quoted anywhere.
@@ -240,27 +162,27 @@ fn everything_is_written_and_recorded() {
         assert!(!bytes.windows(11).any(|window| window == b"the tram is"), "{name}");
     }
 
-    let (json, _) = place.done(&discover("--graph graph.csv --topic tram --out a --format json"));
+    let (json, _) = place.both(&discover("--graph graph.csv --topic tram --out a --format json"));
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), ranking);
-    let (printed, _) = place.done(&discover("--graph graph.csv --topic tram --out a --format csv"));
+    let (printed, _) = place.both(&discover("--graph graph.csv --topic tram --out a --format csv"));
     assert_eq!(printed, table);
     // Without the null and the intervals their columns are absent.
-    place.done("discover posts.csv --scorer column --bootstrap 0 --null 0 --out b");
+    place.both("discover posts.csv --scorer column --bootstrap 0 --null 0 --out b");
     assert!(place.read("b/edges.csv").starts_with("source,target,weight\n"));
     assert!(!place.read("b/ranking.csv").contains("p_value") && !place.read("b/ranking.csv").contains("share_low"));
 }
 
 #[test]
 fn interrupted_anywhere_it_ends_the_same() {
-    let place = Place::with_posts();
-    place.done(&discover("--graph graph.csv --out whole"));
-    let whole = place.outputs("whole");
+    let place = with_posts();
+    place.both(&discover("--graph graph.csv --out whole"));
+    let whole = outputs(&place, "whole");
     for stage in ["score", "learn", "rank", "report", "write"] {
         let run = discover(&format!("--graph graph.csv --out {stage}"));
         let killed = place.command(&run).env("HEADWATER_STOP_AFTER", stage).output().unwrap();
         assert_eq!(killed.status.code(), None, "killed by a signal");
         assert!(!place.path(stage).join("run.json").exists(), "{stage}: the folder says that it is unfinished");
-        let (_, remarks) = place.done(&run);
+        let (_, remarks) = place.both(&run);
         assert_eq!(
             remarks.matches("done before").count(),
             match stage {
@@ -271,15 +193,15 @@ fn interrupted_anywhere_it_ends_the_same() {
             },
             "{stage}: {remarks}"
         );
-        assert_eq!(place.outputs(stage), whole, "{stage}");
-        assert_eq!(place.json(&format!("{stage}/run.json"))["timings"]["score"]["reused"], true);
+        assert_eq!(outputs(&place, stage), whole, "{stage}");
+        assert_eq!(place.read_json(&format!("{stage}/run.json"))["timings"]["score"]["reused"], true);
     }
     // Killed, or asked by Ctrl-C to stop, again and again while it works, at whatever it happens to do.
     let program = assert_cmd::cargo::cargo_bin("headwater");
     let run = discover("--graph graph.csv --out killed");
     for pause in [5, 10, 20, 30, 40, 60, 80, 100, 120, 140, 160] {
         let mut child = std::process::Command::new(&program)
-            .current_dir(place.folder.path())
+            .current_dir(place.folder())
             .args(run.split_whitespace())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
@@ -296,15 +218,15 @@ fn interrupted_anywhere_it_ends_the_same() {
             child.wait().unwrap();
         }
     }
-    place.done(&run);
-    assert_eq!(place.outputs("killed"), whole);
+    place.both(&run);
+    assert_eq!(outputs(&place, "killed"), whole);
 }
 
 #[test]
 fn only_what_is_the_same_is_used_again() {
-    let place = Place::with_posts();
+    let place = with_posts();
     let again = |more: &str| {
-        let (_, remarks) = place.done(&discover(&format!("--out a {more}")));
+        let (_, remarks) = place.both(&discover(&format!("--out a {more}")));
         ["score", "learn", "rank"].map(|stage| remarks.contains(&format!("{stage}: done before")))
     };
     assert_eq!(again(""), [false; 3]);
@@ -313,14 +235,14 @@ fn only_what_is_the_same_is_used_again() {
     assert_eq!(again("--graph graph.csv"), [false; 3]);
     assert_eq!(again("--min-posts 2"), [false; 3]);
     // A run that is interrupted leaves the earlier one as it was.
-    let before = place.outputs("a");
+    let before = outputs(&place, "a");
     let run = discover("--out a --hypotheses 2 --min-posts 3");
     place.command(&run).env("HEADWATER_STOP_AFTER", "learn").output().unwrap();
-    let mut after = place.outputs("a");
+    let mut after = outputs(&place, "a");
     after.retain(|name, _| !name.starts_with(".headwater"));
     assert_eq!(after, before);
     // A file that was changed is made anew; what rests on it is not, if it turns out the same.
-    place.done(&discover("--out a"));
+    place.both(&discover("--out a"));
     place.write("a/beliefs.parquet", "something else");
     assert_eq!(again(""), [false, true, false]);
     // Other posts under the same name.
@@ -331,7 +253,7 @@ fn only_what_is_the_same_is_used_again() {
 
 #[test]
 fn pseudonyms_hide_every_name_everywhere() {
-    let place = Place::with_posts();
+    let place = with_posts();
     place.write("key", [7; 32]);
     // Rows that cannot be read, and that say who wrote them.
     let bad = "Zebedee,Zebedee,Quillan\nno time,Quillan,Tiberius,0.5,and more\nTiberius,Wendeline,hello,0.5\n";
@@ -378,25 +300,25 @@ fn pseudonyms_hide_every_name_everywhere() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     hidden("the screen", &[output.stdout, output.stderr].concat());
     search("a");
-    let topic = place.json("a/run.json")["options"]["topic"][0].as_str().unwrap().to_owned();
+    let topic = place.read_json("a/run.json")["options"]["topic"][0].as_str().unwrap().to_owned();
     assert!(topic.starts_with("tram OR @u-"), "{topic}");
 
     // Files and folders may be named after users, too.
     std::fs::create_dir(place.path("Zebedee")).unwrap();
     std::fs::copy(place.path("posts.csv"), place.path("Zebedee/tiberius.csv")).unwrap();
     let named = format!("discover Zebedee/tiberius.csv --scorer column {QUICK} --pseudonymise key --out b");
-    place.done(&named);
+    place.both(&named);
     search("b");
-    assert_eq!(place.json("b/run.json")["inputs"][0]["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(place.read_json("b/run.json")["inputs"][0]["sha256"].as_str().unwrap().len(), 64);
 
     // The same numbers under other names; another key, other names.
     assert_eq!(run("open", "", "").status.code(), Some(0));
     let shares = |folder: &str| -> Vec<String> {
-        let ranking = place.json(&format!("{folder}/ranking.json"));
+        let ranking = place.read_json(&format!("{folder}/ranking.json"));
         ranking["agents"].as_array().unwrap().iter().map(|agent| agent["share"].to_string()).collect()
     };
     let names = |folder: &str| -> Vec<String> {
-        let model = place.json(&format!("{folder}/model.json"));
+        let model = place.read_json(&format!("{folder}/model.json"));
         model["agents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(shares("a"), shares("open"));
@@ -409,7 +331,7 @@ fn pseudonyms_hide_every_name_everywhere() {
 
 #[test]
 fn pseudonyms_hide_names_in_refusals_too() {
-    let place = Place::with_posts();
+    let place = with_posts();
     place.write("key", "sixteen or more bytes");
     let refused = |arguments: &str| {
         let errors = place.refused(arguments, 1);
@@ -447,17 +369,17 @@ fn pseudonyms_hide_names_in_refusals_too() {
 
 #[test]
 fn graphs_and_posts_need_not_name_the_same_users() {
-    let place = Place::with_posts();
+    let place = with_posts();
     let graph = place.read("graph.csv").replace("Zebedee", "Nobody");
     place.write("other.csv", graph);
-    let (_, remarks) = place.done(&discover("--graph other.csv --out a"));
+    let (_, remarks) = place.both(&discover("--graph other.csv --out a"));
     let flat = remarks.replace('\n', " ");
     assert!(flat.contains("the graph has 1 user without a post that is left"), "{remarks}");
     assert!(flat.contains("posts by 1 user outside the graph are left out"), "{remarks}");
-    let model = place.json("a/model.json");
+    let model = place.read_json("a/model.json");
     let agents: Vec<&str> = model["agents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert!(agents.len() == 5 && !agents.contains(&"Zebedee") && !agents.contains(&"Nobody"));
-    let counts = &place.json("a/run.json")["counts"]["graph"];
+    let counts = &place.read_json("a/run.json")["counts"]["graph"];
     for (count, value) in
         [("users", 6), ("users_without_posts", 1), ("users_outside", 1), ("edges", 18), ("edges_kept", 12)]
     {
@@ -467,7 +389,7 @@ fn graphs_and_posts_need_not_name_the_same_users() {
 
 #[test]
 fn bad_input_is_refused_by_cause_and_cure() {
-    let place = Place::with_posts();
+    let place = with_posts();
     let refused = |more: &str, parts: &[&str]| {
         let errors = place.refused(&discover(&format!("{more} --out a/b")), 1);
         for part in parts {
@@ -529,7 +451,7 @@ fn above_a_hundred_users_the_null_is_off_unless_asked_for() {
     let place = Place::new();
     let names: Vec<String> = (0..101).map(|user| format!("user{user}")).collect();
     place.write("posts.csv", posts(&names.iter().map(String::as_str).collect::<Vec<_>>(), 14));
-    let (_, remarks) = place.done("discover posts.csv --scorer column --bootstrap 0 --rounds 2 --out a");
+    let (_, remarks) = place.both("discover posts.csv --scorer column --bootstrap 0 --rounds 2 --out a");
     assert!(remarks.contains("101 users: no p-values"), "{remarks}");
-    assert_eq!(place.json("a/run.json")["options"]["null"], 0);
+    assert_eq!(place.read_json("a/run.json")["options"]["null"], 0);
 }

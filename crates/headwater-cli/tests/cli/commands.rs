@@ -1,89 +1,21 @@
 //! The program from outside: what it prints, writes and refuses.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
-use std::process::Output;
-use tempfile::TempDir;
+use crate::place::Place;
 
-struct Place {
-    folder: TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Place { folder: tempfile::tempdir().unwrap() }
-    }
-
-    /// A small world in `w`.
-    fn with_world(arguments: &str) -> Self {
-        let place = Place::new();
-        place.done(&format!("simulate --out w --agents 8 --edge-probability 0.4 --steps 3000 {arguments}"));
-        place
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.folder.path().join(name), content).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.folder.path().join(name).exists()
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Everything in the folder, hidden files too.
-    fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        let mut command = Command::cargo_bin("headwater").unwrap();
-        command.current_dir(self.folder.path()).args(arguments.split_whitespace()).output().unwrap()
-    }
-
-    /// Runs what must succeed; returns standard output.
-    fn done(&self, arguments: &str) -> String {
-        let output = self.run(arguments);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{arguments}\n{errors}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Runs what must fail with this code, print nothing as a result and leave no new file; returns standard error.
-    fn refused(&self, arguments: &str, code: i32) -> String {
-        let before = self.files();
-        let output = self.run(arguments);
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{arguments}\n{errors}");
-        assert_eq!(self.files(), before, "{arguments} left something behind");
-        assert!(output.stdout.is_empty(), "{arguments}");
-        assert!(!errors.contains("panicked"), "{errors}");
-        errors
-    }
-
-    fn json(&self, arguments: &str) -> Value {
-        serde_json::from_str(&self.done(arguments)).unwrap()
-    }
+/// A small world in `w`.
+fn with_world(arguments: &str) -> Place {
+    let place = Place::new();
+    place.done(&format!("simulate --out w --agents 8 --edge-probability 0.4 --steps 3000 {arguments}"));
+    place
 }
 
 const LEARN: &str = "learn w/beliefs.parquet --out m.json --method gsl --adaptation 0.05";
 
 #[test]
 fn simulate_learn_rank_explain_compare() {
-    let place = Place::with_world("");
+    let place = with_world("");
     let summary = place.json(&format!("{LEARN} --format json"));
     assert_eq!(summary["agents"], 8);
     assert_eq!(summary["verdict"]["supported"], true);
@@ -122,7 +54,7 @@ fn simulate_learn_rank_explain_compare() {
 
 #[test]
 fn every_format_of_every_result_prints() {
-    let place = Place::with_world("");
+    let place = with_world("");
     place.done(LEARN);
     for command in ["rank m.json", "explain m.json --agent 3", "compare m.json w/truth.json", LEARN] {
         let table = place.done(&format!("{command} --format table"));
@@ -138,7 +70,7 @@ fn every_format_of_every_result_prints() {
 
 #[test]
 fn json_and_npz_models_say_the_same() {
-    let place = Place::with_world("");
+    let place = with_world("");
     place.done(LEARN);
     place.done(&LEARN.replace("m.json", "m.npz"));
     assert_eq!(place.done("rank m.json --format csv"), place.done("rank m.npz --format csv"));
@@ -156,7 +88,7 @@ fn beliefs_in_every_format_learn_the_same() {
     assert_eq!(place.read("parquet.json"), place.read("npy.json"));
     let piped = Command::cargo_bin("headwater")
         .unwrap()
-        .current_dir(place.folder.path())
+        .current_dir(place.folder())
         .args(["learn", "-", "--out", "piped.json", "--method", "gsl", "--adaptation", "0.05"])
         .write_stdin(place.read("csv/beliefs.csv"))
         .output()
@@ -229,7 +161,7 @@ fn graphs_are_used_as_given() {
     assert!(table.contains("not strongly connected") && table.contains("comes from a (100.0%)"), "{table}");
 
     // Learning on a support: only listed edges and self-weights, and the model is sparse.
-    let place = Place::with_world("--as csv");
+    let place = with_world("--as csv");
     let truth: Value = serde_json::from_str(&place.read("w/truth.json")).unwrap();
     let mut edges = String::from("source,target\n");
     for speaker in 0..8 {
@@ -255,7 +187,7 @@ fn graphs_are_used_as_given() {
 
 #[test]
 fn known_evidence_initial_weights_batches_and_the_simplex() {
-    let place = Place::with_world("");
+    let place = with_world("");
     place.done(&format!("{LEARN} --evidence w/truth.json"));
     let known = place.json("compare m.json w/truth.json")["combination_error"].as_f64().unwrap();
     place.done(&format!("{LEARN} --initial w/truth.json --learning-rate 1e-9"));
@@ -271,7 +203,7 @@ fn known_evidence_initial_weights_batches_and_the_simplex() {
 
 #[test]
 fn traces_end_at_the_model() {
-    let place = Place::with_world("");
+    let place = with_world("");
     place.done(&format!("{LEARN} --trace t.csv --truth w/truth.json"));
     let trace = place.read("t.csv");
     let rows: Vec<&str> = trace.lines().collect();
@@ -289,7 +221,7 @@ fn traces_end_at_the_model() {
 
 #[test]
 fn a_checkpoint_continues_as_if_never_stopped() {
-    let place = Place::with_world("--as csv");
+    let place = with_world("--as csv");
     let learn = "learn w/beliefs.csv --method gsl --adaptation 0.05 --passes 2";
     place.done(&format!("{learn} --out whole.json"));
     // The first 1000 steps, saved; then the whole file.
@@ -333,7 +265,7 @@ fn a_checkpoint_continues_as_if_never_stopped() {
 
 #[test]
 fn tuning_beats_the_default_on_a_short_series() {
-    let place = Place::with_world("--likelihoods released");
+    let place = with_world("--likelihoods released");
     let output = place.run(&format!("{LEARN} --tune"));
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("tuned over 24 settings"));
@@ -345,12 +277,12 @@ fn tuning_beats_the_default_on_a_short_series() {
 
 #[test]
 fn a_rate_beyond_the_bound_is_warned_of_or_refused_with_numbers() {
-    let place = Place::with_world("");
+    let place = with_world("");
     let bound = place.json(&format!("{LEARN} --format json"))["stability_bound"].as_f64().unwrap();
     let output = place.run(&format!("{LEARN} --learning-rate {}", 1.1 * bound));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("beyond the stability bound 2/((1−δ)²λ_max)"), "{errors}");
-    let place = Place::with_world("");
+    let place = with_world("");
     let errors = place.refused(&format!("{LEARN} --learning-rate {}", 1e4 * bound), 1);
     assert!(errors.contains("diverged at step") && errors.contains("hint: use --learning-rate"), "{errors}");
     place.write("g.csv", "source,target\n0,nobody\n");
@@ -397,7 +329,7 @@ fn intervals_and_p_values_are_there_when_asked_for() {
 
 #[test]
 fn batches_longer_than_the_beliefs_forecast_nothing() {
-    let place = Place::with_world("");
+    let place = with_world("");
     let errors = place.refused(&format!("{LEARN} --batch 100000"), 1);
     assert!(errors.contains("w/beliefs.parquet: 3000 time steps seen, but 100051 are needed"), "{errors}");
     // An incomplete last batch is neither learned from nor counted as forecast.
@@ -412,7 +344,7 @@ fn batches_longer_than_the_beliefs_forecast_nothing() {
 
 #[test]
 fn no_file_is_both_read_and_written() {
-    let place = Place::with_world("");
+    let place = with_world("");
     let before = std::fs::read(place.path("w/beliefs.parquet")).unwrap();
     for arguments in [
         "learn w/beliefs.parquet --out w/beliefs.parquet",
@@ -509,7 +441,7 @@ fn changed_likelihoods_are_noticed_and_learned_anew() {
 
 #[test]
 fn the_released_procedure_learns_and_ranks() {
-    let place = Place::with_world("--hypotheses 2");
+    let place = with_world("--hypotheses 2");
     let short = "learn w/beliefs.parquet --method as-released --adaptation 0.05 --passes 2 --quiet";
     let text = place.done(&format!("{short} --out m.json"));
     assert!(text.contains("learned by as-released"), "{text}");
@@ -581,7 +513,7 @@ fn silence_has_its_own_learner() {
 
 #[test]
 fn silence_is_carried_forward_counted_and_warned_of() {
-    let place = Place::with_world("--silence 0.2");
+    let place = with_world("--silence 0.2");
     let output = place.run(LEARN);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("of 24000 beliefs are missing (19.9%)"), "{errors}");
@@ -673,7 +605,7 @@ fn wrong_usage_exits_with_two() {
     for arguments in ["rank gone.json", "explain gone.json --agent a", "compare gone.json gone.json"] {
         assert!(place.refused(arguments, 1).contains("gone.json: cannot read"));
     }
-    let place = Place::with_world("");
+    let place = with_world("");
     for (arguments, wanted) in [("--forget 1.5", "above 0 and below 1"), ("--recent 2", "at least 3 steps")] {
         let errors = place.refused(&format!("learn w/beliefs.parquet --out m.json {arguments}"), 2);
         assert!(errors.contains(wanted), "{errors}");
@@ -717,7 +649,7 @@ fn help_version_and_completions() {
 
 #[test]
 fn exports_are_chosen_by_their_ending_and_whole() {
-    let place = Place::with_world("");
+    let place = with_world("");
     let before = place.files();
     for (out, files) in [
         ("net.gexf", vec!["net.gexf"]),
@@ -761,7 +693,7 @@ fn exports_are_chosen_by_their_ending_and_whole() {
 
 #[test]
 fn quiet_means_results_only() {
-    let place = Place::with_world("");
+    let place = with_world("");
     let output = place.run(&format!("{LEARN} --quiet"));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(!output.stdout.is_empty());
@@ -810,11 +742,11 @@ fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
 fn interrupts_leave_nothing_half_written() {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
-    let place = Place::with_world("");
+    let place = with_world("");
     let program = assert_cmd::cargo::cargo_bin("headwater");
     let interrupt = |arguments: &str, started: &dyn Fn() -> bool| {
         let mut child = Command::new(&program)
-            .current_dir(place.folder.path())
+            .current_dir(place.folder())
             .args(arguments.split_whitespace())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
