@@ -70,7 +70,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       test(`opens ${served ? "served" : "from disk"} with the verdict first`, () =>
         visit("twenty", { viewport, served }, async (page, data) => {
           assert.equal(await page.locator("h1").textContent(), data.verdict.headline);
-          const wanted = data.verdict.supported === null ? "Not measured" : data.verdict.supported ? "Supported by the data" : "No evidence";
+          const wanted = { supported: "Supported by the data", "no-evidence": "No evidence", "not-tested": "Not tested" }[data.verdict.outcome];
           assert.equal(await page.locator(".badge strong").textContent(), wanted);
           assert.equal(await page.locator("main > section").first().getAttribute("id"), "verdict");
           assert.equal(await page.locator(".ranking tbody tr").count(), data.agents.length);

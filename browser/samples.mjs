@@ -191,11 +191,12 @@ export function sample({
   });
 
   const top = rows[0];
+  const outcome = !measured ? "not-tested" : supported ? "supported" : "no-evidence";
   const text = supported ? "The beliefs of these agents predict each other better than chance: on 80 unseen steps the network forecasts 10.6 % better than each agent's own past and 48.3 % better than “nobody changes their mind”; a series that nobody listened to would do as well with probability 0.024." : "No evidence that these agents listen to each other: on 80 unseen steps the network forecasts no better than each agent's own past. What follows is a list of numbers, not a finding.";
   return {
     format: "headwater-page/1", title: `Who drives opinion among ${count} ${count === 1 ? "agent" : "agents"}`,
     verdict: {
-      supported: measured ? supported : null,
+      outcome,
       headline: !measured ? `${top.agent} comes out first, but nobody measured whether the data support it.` : supported ? `${top.agent} drives opinion here, with ${(100 * top.share).toFixed(1)} % of all influence.` : "The data do not show that anybody drives opinion here.",
       text: measured ? text : "How well the network forecasts was not measured; run rank with --beliefs, --bootstrap and --null.",
       sure: measured ? [`With 90 % confidence ${top.agent} holds between ${(100 * top.share_low).toFixed(1)} % and ${(100 * top.share_high).toFixed(1)} % of the influence.`, `${top.agent} was among the first three in ${(100 * top.top_k_probability).toFixed(0)} % of 200 resamples.`] : [],
@@ -203,7 +204,7 @@ export function sample({
       warnings: supported && measured ? ["38.2 % of all days are without a post; weights of quiet users are drawn to each other."] : ["Do not read the order below as a finding."],
     },
     agents, hypotheses, reference: 0, truth: 0,
-    ranking: { truth: hypotheses[0], agreement: 0.85, reference: hypotheses[0], verdict: { supported, text }, divergence: Object.fromEntries(hypotheses.slice(1).map((name) => [name, 0.3])), agents: rows },
+    ranking: { truth: hypotheses[0], agreement: 0.85, reference: hypotheses[0], verdict: { outcome, supported: outcome === "supported", text }, divergence: Object.fromEntries(hypotheses.slice(1).map((name) => [name, 0.3])), agents: rows },
     network, cards, ...(opinions && { opinions }), ...(heat && { heat: { order, learned: matrix(0.01), ...(truth && { true: matrix(0) }) } }), ...(history && { history: snapshots }),
     quality: [["Posts read", "20 481"], ["Posts kept", "18 902"], ["Dropped as copies", "311"], ["Outside the topic", "1 268"], ["Days without a post", "38.2 %"]],
     method: [["Learner", "state-space, one weight per edge"], ["Adaptation δ", "0.1276 (estimated)"], ["Resamples", "200"], ["Rotations", "200"], ["Seed", "21"], ["Headwater", "0.1.0"], ["Model format", "headwater-model/1"], ["posts.csv, SHA-256", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]],

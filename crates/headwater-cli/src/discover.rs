@@ -14,21 +14,21 @@ use crate::error::CliError;
 use crate::export::write_gexf;
 use crate::fit_args::{FitOptions, fit};
 use crate::output::{check, write, write_json};
-use crate::rank::{sheet, text};
+use crate::rank::text;
 use crate::terminal::{Format, Terminal, count, csv, wrapped};
 use clap::{Args, Command, FromArgMatches};
 use follows::{Follows, GraphCounts, unsaid};
 use headwater::Model;
+use headwater::Ranking;
 use headwater::compare::GroundTruth as Truth;
-use headwater_files::{read_beliefs, read_model, write_model};
+use headwater::ranking::Uncertainty;
+use headwater_files::{ranking_csv, read_beliefs, read_model, write_model};
 use headwater_posts::Error as Posts;
 use headwater_posts::bin;
 use headwater_posts::quality::Quality;
 use headwater_posts::read::expand;
 use headwater_posts::select::read_users;
-use headwater_report::Ranking;
 use headwater_report::page::{Facts, Page, ReportInput};
-use headwater_report::ranking::Uncertainty;
 use pseudonyms::Pseudonyms;
 use record::{Input, Run, Used};
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ impl Discover {
         discover.map_err(|error| CliError::Usage { message: error.to_string(), hint: None })
     }
 
-    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
         let found = self.discover(terminal)?;
         match self.format {
             Format::Json => terminal.json(&found.ranking),
@@ -282,7 +282,7 @@ impl Discover {
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
             }
-            terminal.watched(None, |_| ranking.add_trust(&trust, &model, &panel)).map_err(self.about())?;
+            terminal.watched(None, || ranking.add_uncertainty(&trust, &model, &panel)).map_err(self.about())?;
             rank(room, &ranking, &model)
         })?;
         let mut decided = Map::new();
@@ -336,7 +336,7 @@ impl Discover {
     /// Every file that is read, with its hash.
     fn inputs(&self, terminal: &Terminal) -> Result<Vec<Input>, CliError> {
         let mut inputs = Vec::new();
-        let _alive = terminal.spinner("hashing");
+        let _alive = terminal.alive("hashing");
         for path in expand(&self.posts.posts)? {
             inputs.push(Input::of("posts", &path)?);
         }
@@ -558,7 +558,7 @@ fn counts(quality: &Quality, graph: Option<GraphCounts>) -> Value {
 fn rank(room: &Path, ranking: &Ranking, model: &Model) -> Result<Shown, CliError> {
     let value = serde_json::to_value(ranking).map_err(|error| CliError::data(format!("cannot write: {error}")))?;
     write_json(&room.join(RANKING[0]), ranking)?;
-    write(&room.join(RANKING[1]), sheet(ranking).as_bytes())?;
+    write(&room.join(RANKING[1]), ranking_csv(ranking)?.as_bytes())?;
     write(&room.join(RANKING[2]), edges(&value, model).as_bytes())?;
     Ok(Shown { text: text(ranking) })
 }

@@ -5,10 +5,10 @@
 use crate::error::CliError;
 use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
+use headwater::fit::state_space;
 use headwater::learn::gsl::Constraint;
 use headwater::learn::state_space::StateSpaceParams;
-use headwater::learn::tested;
-use headwater::model::Weights;
+use headwater::model::WeightKind;
 use headwater::{Error, Model, Panel, Roster};
 use headwater_files::read_groups;
 use std::path::{Path, PathBuf};
@@ -36,9 +36,9 @@ pub(crate) struct FitOptions {
     /// What weights on a graph are made of [default: auto, with --graph]
     #[arg(help_heading = STATE_SPACE, long, value_enum)]
     pub(crate) weights: Option<WeightsName>,
-    /// How strongly a weight is drawn to what others give the same speaker [default: 500]
-    #[arg(help_heading = STATE_SPACE, long, value_name = "P", allow_negative_numbers = true)]
-    pub(crate) pull: Option<f64>,
+    /// Shrinkage of a weight towards what others give the same speaker [default: 500]
+    #[arg(help_heading = STATE_SPACE, long, alias = "pull", value_name = "S", allow_negative_numbers = true)]
+    pub(crate) shrinkage: Option<f64>,
     /// Let the mood move beliefs beside the network, what the others said on the whole a step before: of the whole network, or of the groups in a file (CSV agent,group)
     #[arg(help_heading = STATE_SPACE, long, value_name = "network|GROUPS")]
     pub(crate) common: Option<PathBuf>,
@@ -106,7 +106,7 @@ impl FitOptions {
 
     /// Whether an option of the state-space fit alone is given.
     pub(crate) fn of_state_space(&self) -> bool {
-        self.weights.is_some() || self.pull.is_some() || self.rounds.is_some() || self.common.is_some()
+        self.weights.is_some() || self.shrinkage.is_some() || self.rounds.is_some() || self.common.is_some()
     }
 
     /// What can be said before anything is read.
@@ -158,7 +158,7 @@ impl FitOptions {
             adaptation: self.number_for_adaptation(),
             constraint: self.constraint.map_or(usual.constraint, Constraint::from),
             ridge: self.ridge.unwrap_or(usual.ridge),
-            pull: self.pull.unwrap_or(usual.pull),
+            shrinkage: self.shrinkage.unwrap_or(usual.shrinkage),
             rounds: self.rounds.unwrap_or(usual.rounds),
             support,
             ..usual
@@ -174,12 +174,13 @@ pub(crate) fn fit(
     options: &FitOptions,
     terminal: &Terminal,
 ) -> Result<Learned, Error> {
-    let params = StateSpaceParams { common: groups, ..options.params(support) };
     let weights = match options.weights {
-        Some(WeightsName::Strengths) => Some(Weights::Strengths),
-        Some(WeightsName::Edges) => Some(Weights::Edges),
+        Some(WeightsName::Strengths) => Some(WeightKind::Strengths),
+        Some(WeightsName::Edges) => Some(WeightKind::Edges),
         Some(WeightsName::Auto) | None => None,
     };
-    let (model, choice) = terminal.watched(Some(QUICKER), |_| tested::state_space(panel, &params, weights))?;
-    Ok(Learned { model, choice })
+    let params = StateSpaceParams { common: groups, weights, ..options.params(support) };
+    let model = terminal.watched(Some(QUICKER), |_| state_space(panel, &params))?;
+    let selection = model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection);
+    Ok(Learned { model, choice: selection.map(|selection| selection.to_string()) })
 }

@@ -7,17 +7,16 @@ use crate::fit_args::{FitOptions, fit};
 use crate::output::check;
 use crate::terminal::{Format, Terminal, count, csv, number, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
-use headwater::confidence::Verdict;
+use headwater::evaluate::Verdict;
+use headwater::fit::{self, FilledPanel};
 use headwater::learn::gsl::Constraint;
 use headwater::learn::released::{ReleasedParams, as_released};
-use headwater::learn::tested::{self, FilledPanel};
 use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::WhitenedParams;
 use headwater::model::{Change, Smoothing, Status};
 use headwater::panel::Times;
 use headwater::{Model, Panel, influence};
 use headwater_files::{Beliefs, name_times, read_beliefs, read_edges, show_time, write_model};
-use headwater_report::ranking::judged;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -183,7 +182,7 @@ impl Estimates {
 #[derive(Debug, Serialize)]
 struct Summary {
     verdict: Verdict,
-    method: &'static str,
+    method: String,
     agents: usize,
     hypotheses: usize,
     steps: usize,
@@ -242,7 +241,7 @@ impl Learn {
                     Some(params) => params,
                     None => self.paper_params(resumed.as_ref())?,
                 };
-                let filled = tested::fill(&beliefs.panel);
+                let filled = fit::fill(&beliefs.panel);
                 mind(&beliefs, &filled, method, terminal, &mut warnings);
                 let learned = self.paper(&filled.panel, &params, resumed, &mut warnings, terminal)?;
                 (learned.model, learned.settings, learned.trace)
@@ -252,7 +251,7 @@ impl Learn {
                     Some(params) => params,
                     None => self.released_params()?,
                 };
-                let filled = tested::fill(&beliefs.panel);
+                let filled = fit::fill(&beliefs.panel);
                 mind(&beliefs, &filled, method, terminal, &mut warnings);
                 let alive = terminal.spinner("learning as released");
                 let model = as_released(&filled.panel, &params).map_err(CliError::about(&self.beliefs))?;
@@ -271,7 +270,7 @@ impl Learn {
                 (learned.model, settings, None)
             }
             MethodName::Whitened => {
-                let filled = tested::fill(&beliefs.panel);
+                let filled = fit::fill(&beliefs.panel);
                 mind(&beliefs, &filled, method, terminal, &mut warnings);
                 let model = self.whitened(&filled, terminal)?;
                 let mut settings = Map::new();
@@ -299,7 +298,7 @@ impl Learn {
             (self.fit.constraint.is_some(), "--constraint", &[Whitened, StateSpace, Gsl]),
             (self.fit.ridge.is_some(), "--ridge", &[Whitened, StateSpace]),
             (self.fit.weights.is_some(), "--weights", &[StateSpace]),
-            (self.fit.pull.is_some(), "--pull", &[StateSpace]),
+            (self.fit.shrinkage.is_some(), "--shrinkage", &[StateSpace]),
             (self.fit.rounds.is_some(), "--rounds", &[StateSpace]),
             (self.fit.common.is_some(), "--common", &[StateSpace]),
             (self.forget.is_some(), "--forget", &[Whitened]),
@@ -384,7 +383,7 @@ impl Learn {
         if self.tracks() {
             return self.tracked(filled, params, terminal);
         }
-        terminal.watched(None, |_| tested::whitened(filled, &params)).map_err(CliError::about(&self.beliefs))
+        terminal.watched(None, |_| fit::whitened(filled, &params)).map_err(CliError::about(&self.beliefs))
     }
 
     fn memory(&self) -> Memory {
@@ -423,7 +422,7 @@ impl Learn {
         while let Some(change) = tracker.rest() {
             self.tell(&change, panel, terminal)?;
         }
-        let mut model = tested::tracked(filled, &tracker).map_err(CliError::about(&self.beliefs))?;
+        let mut model = fit::tracked(filled, &tracker).map_err(CliError::about(&self.beliefs))?;
         name_times(&mut model, panel.times());
         Ok(model)
     }
@@ -495,8 +494,8 @@ impl Learn {
         let columns =
             |status: Status| model.diagnostics.columns.iter().filter(|column| column.status == status).count();
         let summary = Summary {
-            verdict: judged(model),
-            method: model.method.name(),
+            verdict: Verdict::new(model, None),
+            method: model.method.name().to_owned(),
             agents: model.roster.agents().len(),
             hypotheses: model.roster.hypotheses().len(),
             steps: model.diagnostics.steps.unwrap_or(0),
@@ -530,7 +529,7 @@ impl Learn {
 
 impl Summary {
     fn text(&self) -> String {
-        let mut text = format!("{}\n\n", self.verdict.text);
+        let mut text = format!("{}\n\n", self.verdict);
         let setting = |key: &str| self.settings.get(key).and_then(Value::as_f64).map(number);
         let settings = match (setting("window"), setting("learning_rate")) {
             (Some(window), Some(rate)) => format!(", M = {window}, μ = {rate}"),
@@ -557,7 +556,7 @@ impl Summary {
                 if smoothing.converged { "settled" } else { "not settled" }
             ));
         }
-        if self.method == "whitened" {
+        if ["whitened", "tracked"].contains(&self.method.as_str()) {
             text.push_str(&format!(
                 "Listeners whose weights are certified: {}, identified: {}, statistical: {}.\n",
                 self.certified,
@@ -605,9 +604,9 @@ impl Summary {
     fn csv(&self) -> String {
         let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let mut rows = vec![
-            ("supported".to_owned(), self.verdict.supported.to_string()),
-            ("verdict".to_owned(), self.verdict.text.clone()),
-            ("method".to_owned(), self.method.to_owned()),
+            ("supported".to_owned(), self.verdict.supported().to_string()),
+            ("verdict".to_owned(), self.verdict.to_string()),
+            ("method".to_owned(), self.method.clone()),
             ("agents".to_owned(), self.agents.to_string()),
             ("hypotheses".to_owned(), self.hypotheses.to_string()),
             ("steps".to_owned(), self.steps.to_string()),

@@ -26,6 +26,7 @@ mod terminal;
 use clap::{CommandFactory, Parser, Subcommand};
 pub use error::CliError;
 use std::ffi::OsString;
+use std::sync::LazyLock;
 use terminal::Terminal;
 
 /// Finds where opinions come from: who listens to whom, how strongly, how well informed each one is, and who drives
@@ -33,7 +34,7 @@ use terminal::Terminal;
 #[derive(Debug, Parser)]
 #[command(
     name = "headwater",
-    version = concat!(env!("CARGO_PKG_VERSION"), " (headwater-model/1)"),
+    version = VERSION.as_str(),
     after_help = "Start with: headwater demo",
     max_term_width = 100
 )]
@@ -47,6 +48,10 @@ struct Arguments {
     #[arg(long, short, global = true)]
     quiet: bool,
 }
+
+/// The program and the model format, as `--version` prints them.
+static VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{} ({})", env!("CARGO_PKG_VERSION"), headwater_files::MODEL_FORMAT));
 
 #[derive(Debug, Subcommand)]
 enum Command {

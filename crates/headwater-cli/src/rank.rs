@@ -1,12 +1,11 @@
 //! `headwater rank`: who drives what the group believes.
 
 use crate::error::CliError;
-use crate::terminal::{Format, Terminal, csv, number, percent, short, table};
+use crate::terminal::{Format, Terminal, number, percent, short, table};
 use clap::Args;
-use headwater_files::{read_beliefs, read_edges, read_model};
-use headwater_report::Ranking;
-use headwater_report::ranking::{Row, Uncertainty};
-use serde_json::Value;
+use headwater::Ranking;
+use headwater::ranking::{RankedAgent, Uncertainty};
+use headwater_files::{ranking_csv, read_beliefs, read_edges, read_model};
 use std::path::PathBuf;
 
 /// How many agents the top is, unless --top says so.
@@ -47,7 +46,7 @@ pub(crate) struct Rank {
 }
 
 /// An optional column: its heading and what it shows of a row.
-type Extra = (&'static str, fn(&Row) -> Option<String>);
+type Extra = (&'static str, fn(&RankedAgent) -> Option<String>);
 
 impl Rank {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
@@ -62,7 +61,9 @@ impl Rank {
                 top: self.top.unwrap_or(TOP),
                 seed: self.seed,
             };
-            terminal.watched(None, |_| ranking.add_trust(&trust, &model, &panel)).map_err(CliError::about(path))?;
+            terminal
+                .watched(None, |_| ranking.add_uncertainty(&trust, &model, &panel))
+                .map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
             ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
@@ -72,7 +73,7 @@ impl Rank {
         }
         match self.format {
             Format::Json => terminal.json(&ranking),
-            Format::Csv => terminal.result(&sheet(&ranking)),
+            Format::Csv => terminal.result(&ranking_csv(&ranking)?),
             Format::Table => terminal.text(&text(&ranking)),
         }
     }
@@ -80,7 +81,7 @@ impl Rank {
 
 /// For people: the verdict, the table, and what to know beside it.
 pub(crate) fn text(ranking: &Ranking) -> String {
-    let mut text = format!("{}\n\n", ranking.verdict.text);
+    let mut text = format!("{}\n\n", ranking.verdict);
     text.push_str(&format!(
         "The network settles on {:?}; {} of the agents agree. Reference: {:?}.\n\n",
         ranking.truth,
@@ -130,15 +131,4 @@ fn rows(ranking: &Ranking) -> String {
         cells
     });
     table(&header, 2, rows.collect())
-}
-
-pub(crate) fn sheet(ranking: &Ranking) -> String {
-    let (used, values) = ranking.table();
-    let cell = |value: Option<&Value>| match value {
-        None => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let rows = values.iter().map(|row| used.iter().map(|key| cell(row.get(*key))).collect());
-    csv(&used, rows.collect())
 }

@@ -4,7 +4,7 @@ use crate::error::CliError;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use headwater::progress::{Progress, ProgressState};
-pub(crate) use headwater_report::words::{count, number, percent, short};
+pub(crate) use headwater::words::{count, number, percent, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};

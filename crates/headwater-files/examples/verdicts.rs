@@ -8,11 +8,11 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
-use headwater::Panel;
-use headwater::confidence::{self, CircularShifts, Heard, judge, rotated};
+use headwater::evaluate::{CircularShifts, ShiftDraw, Verdict, shifted};
 use headwater::learn::state_space::{self, StateSpaceParams};
-use headwater::model::Weights;
+use headwater::model::WeightKind;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
+use headwater::{Method, Panel};
 use headwater_files::{read_beliefs, read_edges};
 use rayon::prelude::*;
 use std::error::Error;
@@ -36,19 +36,20 @@ fn verdict(panel: &Panel, support: Option<Vec<Vec<usize>>>, seed: u64) -> Result
     let params = StateSpaceParams { support, ..StateSpaceParams::default() };
     let (weights, skill) = if params.support.is_some() {
         let choice = state_space::choose(panel, &params)?;
-        (choice.weights, choice.skill)
+        (choice.selection.chosen, choice.skill)
     } else {
-        (Weights::Edges, state_space::skill(panel, &params)?)
+        (WeightKind::Edges, state_space::skill(panel, &params)?)
     };
     let gain = skill.map_or(f64::NAN, |skill| skill.against_own_past);
     let beyond = skill.and_then(|skill| skill.beyond_common).unwrap_or(f64::NAN);
     let told = |supported: bool, rotations: usize| Found { supported, skill: gain, beyond, rotations };
-    if !confidence::verdict(skill.as_ref()).supported {
+    if Verdict::from_skill(skill, None).beats_baselines() != Some(true) {
         return Ok(told(false, 0));
     }
-    let rotation = CircularShifts::new(panel, &StateSpaceParams { weights, ..params }, seed);
+    let method = Method::StateSpace(StateSpaceParams { weights: Some(weights), ..params });
+    let rotation = CircularShifts::new(panel, &method, seed);
     let observed = rotation.observed()?;
-    let mut draws: Vec<Heard> = Vec::new();
+    let mut draws: Vec<ShiftDraw> = Vec::new();
     for number in 0..ROTATIONS {
         draws.push(rotation.draw(number)?);
         let p = CircularShifts::compare(&observed, &draws).skill.unwrap_or(1.0);
@@ -57,8 +58,8 @@ fn verdict(panel: &Panel, support: Option<Vec<Vec<usize>>>, seed: u64) -> Result
             return Ok(told(false, draws.len()));
         }
     }
-    let found = judge(skill.as_ref(), &CircularShifts::compare(&observed, &draws));
-    Ok(told(found.supported, draws.len()))
+    let found = Verdict::from_skill(skill, Some(&CircularShifts::compare(&observed, &draws)));
+    Ok(told(found.supported(), draws.len()))
 }
 
 fn table(what: &str, all: &[Found]) {
@@ -66,7 +67,9 @@ fn table(what: &str, all: &[Found]) {
     let with_skill = all.iter().filter(|found| found.rotations > 0).count();
     let mean = |of: fn(&Found) -> f64| 100.0 * all.iter().map(of).sum::<f64>() / all.len() as f64;
     let (skill, beyond) = (mean(|found| found.skill), mean(|found| found.beyond));
-    println!("| | panels | beat the rivals | supported | mean skill against own past | the same, beyond the mood |");
+    println!(
+        "| | panels | beat the rivals | supported | mean skill against own past | the same, beyond the common trend |"
+    );
     println!("|---|---|---|---|---|---|");
     println!("| {what} | {} | {with_skill} | {supported} | {skill:.3} % | {beyond:.3} % |", all.len());
 }
@@ -91,7 +94,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(edges) => Some(read_edges(Path::new(edges))?.graph(panel.roster())?.speakers().to_vec()),
         None => None,
     };
-    let draw = |number: u64| verdict(&rotated(&panel, 977, number)?, support.clone(), number);
+    let draw = |number: u64| verdict(&shifted(&panel, 977, number)?, support.clone(), number);
     let all: Vec<Found> = (0..count).into_par_iter().map(draw).collect::<Result<_, headwater::Error>>()?;
     table("rotations of these posts", &all);
     Ok(())

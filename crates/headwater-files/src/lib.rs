@@ -10,6 +10,7 @@ mod error;
 mod groups;
 mod model;
 mod npy;
+mod ranking;
 mod time;
 
 pub use atomic_file::{AtomicFile, discard_unfinished};
@@ -23,4 +24,5 @@ pub use groups::{Groups, read_groups};
 pub use model::{
     MODEL_FORMAT, Truth, model_of_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
 };
+pub use ranking::{ranking_csv, ranking_table};
 pub use time::{name_times, show_time};

@@ -5,9 +5,9 @@ use crate::{AtomicFile, Error};
 use headwater::combination::Columns;
 use headwater::compare::GroundTruth;
 use headwater::influence;
-use headwater::model::{Change, ChangeKind, Diagnostics, Innovation, Likelihood, Method, Snapshot, Track};
+use headwater::model::{Change, ChangeKind, Diagnostics, Innovation, Likelihood, Snapshot, Track};
 use headwater::simulate::Event;
-use headwater::{Combination, Evidence, Model, Roster};
+use headwater::{Combination, Evidence, Method, Model, Roster};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
@@ -16,8 +16,11 @@ use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-/// The format of models; a file that says so loads in every later version.
-pub const MODEL_FORMAT: &str = "headwater-model/1";
+/// The format of models as they are written; a file that says so loads in every later version.
+pub const MODEL_FORMAT: &str = "headwater-model/2";
+
+/// The first format, which records the name of the method without its parameters.
+const FIRST_MODEL_FORMAT: &str = "headwater-model/1";
 
 const TRUTH_FORMAT: &str = "headwater-truth/1";
 
@@ -40,7 +43,7 @@ struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     adaptation: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    method: Option<Method>,
+    method: Option<RecordedMethod>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     combination: Option<Weights>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +66,14 @@ struct Document {
     history: Option<Vec<Past>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     diagnostics: Option<Diagnostics>,
+}
+
+/// The method with its parameters; in truths and in the first format of models its name alone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum RecordedMethod {
+    Name(String),
+    Whole(Box<Method>),
 }
 
 /// A change, as a world made it or a learner noticed it.
@@ -142,18 +153,39 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
         return Err(Error::file(path, "\"likelihoods\" must have one entry per agent"));
     }
     let track = read_track(document.changes, document.history, &roster, path)?;
+    let mut diagnostics = document.diagnostics.unwrap_or_default();
+    let method = match document.method {
+        None => Method::Given,
+        Some(RecordedMethod::Whole(method)) => *method,
+        Some(RecordedMethod::Name(name)) => {
+            let method = Method::from_name(&name);
+            diagnostics.warnings.extend(unrecorded(&method));
+            method
+        }
+    };
     Ok(Model {
         combination: parts.combination.ok_or_else(|| missing("combination"))?,
         evidence: parts.evidence.ok_or_else(|| missing("evidence"))?,
         innovation: parts.innovation,
         roster,
         adaptation,
-        method: document.method.unwrap_or(Method::Given),
+        method,
         truth,
         likelihoods: document.likelihoods,
-        diagnostics: document.diagnostics.unwrap_or_default(),
+        diagnostics,
         track,
     })
+}
+
+/// What has to be known of a model in a file without the parameters of its method.
+fn unrecorded(method: &Method) -> Option<String> {
+    let unknown = method.unknown_parameters();
+    let names = unknown.join(", ");
+    let warning = format!(
+        "the model file has the format {FIRST_MODEL_FORMAT}, which does not record these parameters of the method {}: {names}; intervals and p-values use their defaults",
+        method.name()
+    );
+    (!unknown.is_empty()).then_some(warning)
 }
 
 /// Reads whatever a truth, or a model, knows.
@@ -205,9 +237,10 @@ fn read(path: &Path) -> Result<(Document, Parts), Error> {
     let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
     let reader = BufReader::with_capacity(1 << 18, file);
     let (document, parts) = if is_npz(path) { read_npz(reader, path)? } else { read_json(reader, path)? };
-    if ![MODEL_FORMAT, TRUTH_FORMAT].contains(&document.format.as_str()) {
+    if ![MODEL_FORMAT, FIRST_MODEL_FORMAT, TRUTH_FORMAT].contains(&document.format.as_str()) {
         let met = if document.format.is_empty() { "no \"format\"".into() } else { format!("{:?}", document.format) };
-        return Err(Error::file(path, format!("has {met}; this program reads {MODEL_FORMAT:?} and {TRUTH_FORMAT:?}")));
+        let known = format!("{MODEL_FORMAT:?}, {FIRST_MODEL_FORMAT:?} and {TRUTH_FORMAT:?}");
+        return Err(Error::file(path, format!("has {met}; this program reads {known}")));
     }
     if let (Some(reference), Some(first)) = (&document.reference, document.hypotheses.first())
         && reference != first
@@ -485,7 +518,10 @@ fn document(model: &Model, format: &str) -> Document {
         truth: model.truth.map(|verdict| model.roster.hypotheses()[verdict.hypothesis].clone()),
         agreement: model.truth.map(|verdict| verdict.agreement),
         adaptation: Some(model.adaptation),
-        method: Some(model.method),
+        method: Some(match format {
+            TRUTH_FORMAT => RecordedMethod::Name(model.method.name().to_owned()),
+            _ => RecordedMethod::Whole(Box::new(model.method.clone())),
+        }),
         combination: None,
         evidence: None,
         innovation: None,

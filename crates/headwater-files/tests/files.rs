@@ -297,7 +297,9 @@ fn the_first_model_format_still_loads() {
         assert_eq!(model.combination.weight(0, 1), 0.5);
         assert_eq!((model.evidence.of(0, 1), model.evidence.of(2, 2)), (0.5, -0.25));
         assert_eq!(model.truth.unwrap().hypothesis, 1);
-        assert_eq!(model.method.name(), "gsl");
+        assert_eq!(model.method, headwater::Method::Unknown { name: "gsl".into() });
+        let warning = model.diagnostics.warnings.last().unwrap();
+        assert!(warning.contains("headwater-model/1") && warning.contains("learning_rate, batch"), "{warning}");
     }
 }
 

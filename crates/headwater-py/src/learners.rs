@@ -5,12 +5,12 @@ use crate::error::{PyError, no_choice};
 use crate::model::Model;
 use crate::work::{Manner, done};
 use headwater::compare::GroundTruth;
+use headwater::fit;
 use headwater::learn::gsl::{Constraint, Gsl, GslParams};
 use headwater::learn::state_space::StateSpaceParams;
-use headwater::learn::tested;
 use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::WhitenedParams;
-use headwater::model::Weights;
+use headwater::model::WeightKind;
 use headwater::{Roster, progress};
 use headwater_files::name_times;
 use pyo3::exceptions::PyValueError;
@@ -72,9 +72,9 @@ pub(crate) fn whitened(
     let memory = memory(forget, recent)?;
     let (panel, grain, about) = (&beliefs.panel, beliefs.grain, beliefs.about());
     done(py, &Manner { progress, threads }, || {
-        let filled = tested::fill(panel);
+        let filled = fit::fill(panel);
         let mut model = if memory == Memory::All {
-            tested::whitened(&filled, &params).map_err(&about)?
+            fit::whitened(&filled, &params).map_err(&about)?
         } else {
             let params = TrackParams { whitened: params, memory, window: None };
             let mut tracker = Tracker::new(panel.roster().clone(), params)?;
@@ -86,7 +86,7 @@ pub(crate) fn whitened(
                 stage.advance();
             }
             while tracker.rest().is_some() {}
-            let mut model = tested::tracked(&filled, &tracker).map_err(&about)?;
+            let mut model = fit::tracked(&filled, &tracker).map_err(&about)?;
             name_times(&mut model, panel.times());
             model
         };
@@ -100,7 +100,7 @@ pub(crate) fn whitened(
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
 #[pyo3(signature = (
-    beliefs, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, pull = None, rounds = None,
+    beliefs, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None, rounds = None,
     tolerance = None, graph = None, groups = None, progress = None, threads = None
 ))]
 pub(crate) fn state_space(
@@ -110,7 +110,7 @@ pub(crate) fn state_space(
     constraint: &str,
     ridge: f64,
     weights: Option<&str>,
-    pull: Option<f64>,
+    shrinkage: Option<f64>,
     rounds: Option<usize>,
     tolerance: Option<f64>,
     graph: Option<PyRef<'_, Graph>>,
@@ -126,8 +126,8 @@ pub(crate) fn state_space(
             ));
         }
         Some("auto") => None,
-        Some("edges") => Some(Weights::Edges),
-        Some("strengths") => Some(Weights::Strengths),
+        Some("edges") => Some(WeightKind::Edges),
+        Some("strengths") => Some(WeightKind::Strengths),
         Some(other) => return Err(no_choice("weights", other, "auto, edges or strengths")),
     };
     let usual = StateSpaceParams::default();
@@ -135,17 +135,19 @@ pub(crate) fn state_space(
         adaptation,
         constraint: self::constraint(constraint)?,
         ridge,
-        pull: pull.unwrap_or(usual.pull),
+        shrinkage: shrinkage.unwrap_or(usual.shrinkage),
         rounds: rounds.unwrap_or(usual.rounds),
         tolerance: tolerance.unwrap_or(usual.tolerance),
         support: support(graph.as_deref(), beliefs.panel.roster())?,
         common: groups,
-        weights: weights.unwrap_or(usual.weights),
+        weights,
     };
     params.check().map_err(PyError::from)?;
     let (panel, about) = (&beliefs.panel, beliefs.about());
     done(py, &Manner { progress, threads }, || {
-        let (model, choice) = tested::state_space(panel, &params, weights).map_err(about)?;
+        let model = fit::state_space(panel, &params).map_err(about)?;
+        let selection = model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection);
+        let choice = selection.map(|selection| selection.to_string());
         Ok((model.into(), choice))
     })
 }
@@ -169,6 +171,7 @@ pub(crate) fn paper(
         sparsity: sparsity.unwrap_or(usual.sparsity),
         passes: passes.unwrap_or(usual.passes),
         constraint: self::constraint(constraint)?,
+        ..usual
     };
     params.check().map_err(PyError::from)?;
     Ok(params)
@@ -207,7 +210,7 @@ pub(crate) fn gsl(
     };
     let (evidence, initial) = (known(&evidence)?, known(&initial)?);
     done(py, &Manner { progress, threads }, || {
-        let filled = tested::fill(panel);
+        let filled = fit::fill(panel);
         let mut learner = Gsl::new(roster.clone(), params)?;
         if let Some(support) = support {
             learner = learner.within(support)?;
@@ -219,11 +222,11 @@ pub(crate) fn gsl(
             learner = learner.knowing(evidence)?;
         }
         if tune {
-            let best = tested::tune(&filled.panel, &learner).map_err(&about)?.swap_remove(0).0;
+            let best = fit::tune(&filled.panel, &learner).map_err(&about)?.swap_remove(0).0;
             learner = learner.afresh(best)?;
         }
         let GslParams { window, learning_rate, batch, sparsity, passes, .. } = learner.params().clone();
-        let (mut model, bound) = tested::gsl(&filled.panel, learner).map_err(&about)?;
+        let (mut model, bound) = fit::gsl(&filled.panel, learner).map_err(&about)?;
         model.diagnostics.warnings.splice(0..0, filled.warning);
         let settings = serde_json::json!({
             "window": window,

@@ -5,13 +5,15 @@ use crate::columns::{Column, of_rows, table};
 use crate::error::{PyError, no_choice};
 use crate::work::{Manner, done};
 use headwater::compare::{GroundTruth, compare};
+use headwater::evaluate::Verdict;
 use headwater::model::Change;
+use headwater::ranking::{Ranking as Ranked, Uncertainty};
 use headwater::{Influence, Model as Learned, Roster, influence};
+use headwater_files::ranking_table;
 use headwater_files::{model_of_bytes, model_to_bytes, read_model, write_model};
 use headwater_report::explanation::Thought;
 use headwater_report::page::{Page, ReportInput};
-use headwater_report::ranking::{Uncertainty, judged};
-use headwater_report::{Explanation, Ranking as Ranked, figures};
+use headwater_report::{Explanation, figures};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -212,8 +214,8 @@ impl Model {
     }
 
     fn verdict(&self) -> (bool, String) {
-        let verdict = judged(&self.model);
-        (verdict.supported, verdict.text)
+        let verdict = Verdict::new(&self.model, None);
+        (verdict.supported(), verdict.to_string())
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the command's options")]
@@ -247,7 +249,7 @@ impl Model {
             let mut ranking = Ranked::new(model)?;
             if let Some((panel, about)) = &given {
                 ranking.add_activity(panel).map_err(about)?;
-                ranking.add_trust(&Uncertainty { bootstrap, null, top, seed }, model, panel).map_err(about)?;
+                ranking.add_uncertainty(&Uncertainty { bootstrap, null, top, seed }, model, panel).map_err(about)?;
             }
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
@@ -395,13 +397,13 @@ impl Ranking {
     }
 
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (names, rows) = self.ranking.table();
+        let (names, rows) = ranking_table(&self.ranking);
         table(py, of_rows(&names, &rows))
     }
 
     #[getter]
     fn verdict(&self) -> (bool, String) {
-        (self.ranking.verdict.supported, self.ranking.verdict.text.clone())
+        (self.ranking.verdict.supported(), self.ranking.verdict.to_string())
     }
 
     #[getter]

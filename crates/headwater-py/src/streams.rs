@@ -6,8 +6,8 @@ use crate::learners::{constraint, memory, paper, support};
 use crate::model::{Model, change_json};
 use crate::work::{Manner, done};
 use faer::MatRef;
+use headwater::fit;
 use headwater::learn::gsl::Gsl;
-use headwater::learn::tested;
 use headwater::learn::track::{TrackParams, Tracker as Watching};
 use headwater::learn::whitened::WhitenedParams;
 use headwater::model::Change;
@@ -105,7 +105,7 @@ impl<L: Learner> Stream<L> {
         let mut model = self.learner.learned()?;
         if self.repeated > 0 {
             let cells = self.seen * self.learner.roster().agents().len();
-            model.diagnostics.warnings.insert(0, tested::repeated(self.repeated, cells));
+            model.diagnostics.warnings.insert(0, fit::repeated(self.repeated, cells));
         }
         Ok(model.into())
     }

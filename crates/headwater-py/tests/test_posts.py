@@ -189,7 +189,7 @@ class TestDiscover:
         assert "in_degree" in found.ranking and found.model.sparse
 
     def test_fit_options(self, posts: pandas.DataFrame) -> None:
-        options: dict[str, Any] = {"adaptation": 0.2, "constraint": "free", "ridge": 0.1, "pull": 10.0, "rounds": 3}
+        options: dict[str, Any] = {"adaptation": 0.2, "constraint": "free", "ridge": 0.1, "shrinkage": 10.0, "rounds": 3}
         found = discover(
             posts, bootstrap=0, null=0, common={"ann": "a, b", "bob": 'c"d', "cem": "a, b", "dee": "e"}, **options
         )

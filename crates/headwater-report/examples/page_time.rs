@@ -2,12 +2,13 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use headwater::confidence::{Intervals, Significance};
+use headwater::Ranking;
+use headwater::evaluate::{Intervals, Significance};
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Combination, Error as Core, influence};
+use headwater_report::Error;
 use headwater_report::network::places;
 use headwater_report::page::{Page, ReportInput};
-use headwater_report::{Error, Ranking};
 use std::time::Instant;
 
 fn main() -> Result<(), Error> {
@@ -49,7 +50,7 @@ fn ranked(panel: &headwater::Panel, model: &headwater::Model) -> Result<Ranking,
     };
     ranking.add_intervals(&intervals, &model.roster)?;
     let edges = (0..agents * agents).map(|cell| (cell % 201 + 1) as f64 / 201.0).collect();
-    let found = Significance { agents: vec![0.1; agents], edges, skill: Some(0.01), rotations: 200 };
+    let found = Significance { agents: vec![0.1; agents], edges, skill: Some(0.01), shifts: 200 };
     ranking.add_significance(&found, model)?;
     Ok(ranking)
 }

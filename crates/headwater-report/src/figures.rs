@@ -9,9 +9,9 @@ use crate::heat::Heat;
 use crate::network::{Link, Network, Node, places};
 use crate::page::ReportInput;
 use crate::page::opinions::{Sums, changes, times};
-use crate::words::short;
 use headwater::Combination;
 use headwater::compare::GroundTruth;
+use headwater::words::short;
 
 /// Agents in the figure of a ranking.
 const RANKED: usize = 25;

@@ -1,14 +1,12 @@
-//! What Headwater found, as people and other programs want it: a ranking, an explanation, pictures in one style.
+//! What Headwater found, as people and other programs want it: an explanation, a page, pictures in one style.
 //!
-//! In: a model, and numbers with names. Out: a [`Ranking`], an [`Explanation`], or a [`Figure`] as SVG and PNG with every number
+//! In: a model, its ranking, and numbers with names. Out: an [`Explanation`], or a [`Figure`] as SVG and PNG with every number
 //! in it as a table. Numbers come from the library; here they are put in order and in words.
 //!
 //! | room | what |
 //! |---|---|
-//! | [`ranking`] | who drives what the group believes, and how sure that is |
 //! | [`explanation`] | why an agent is where it is |
 //! | [`page`] | all of it as one self-contained HTML file |
-//! | [`words`] | numbers as they are printed |
 //! | [`figures`] | the usual figures of a model |
 //! | [`figure`] | panels on a page; SVG, PNG, the table of points |
 //! | [`chart`] | lines, bands, dots and bars on two axes |
@@ -26,11 +24,9 @@ pub mod figures;
 pub mod heat;
 pub mod network;
 pub mod page;
-pub mod ranking;
 mod scale;
 pub mod style;
 mod svg;
-pub mod words;
 
 pub use chart::{Axis, Chart, Point, Series, Shape};
 pub use error::Error;
@@ -38,5 +34,4 @@ pub use explanation::Explanation;
 pub use figure::{Drawn, Figure, Panel};
 pub use heat::Heat;
 pub use network::{Link, Network, Node};
-pub use ranking::Ranking;
 pub use scale::Kind;

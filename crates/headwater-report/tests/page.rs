@@ -5,15 +5,18 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use headwater::Method;
+use headwater::Ranking;
 use headwater::compare::GroundTruth;
-use headwater::confidence::{Intervals, Significance};
+use headwater::evaluate::{Intervals, Outcome, Significance};
 use headwater::influence::{Attribution, Intervention, influence, what_if};
-use headwater::model::{Change, ChangeKind, Method, Skill, Snapshot, Track};
+use headwater::learn::whitened::WhitenedParams;
+use headwater::model::{Change, ChangeKind, Skill, Snapshot, Track};
 use headwater::panel::Times;
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
 use headwater_report::page::{Page, ReportInput};
-use headwater_report::{Error, Explanation, Ranking, explanation::Thought, figures};
+use headwater_report::{Error, Explanation, explanation::Thought, figures};
 use sha2::{Digest, Sha256};
 
 /// A learned-looking world with everything that can be asked for.
@@ -21,7 +24,7 @@ fn world(agents: usize, steps: usize, edge_probability: f64) -> (Panel, Model, R
     let params =
         WorldParams { agents, steps, edge_probability, hypotheses: 2, influential: 2, ..WorldParams::default() };
     let (panel, mut model) = simulate(&params).unwrap();
-    model.method = Method::Whitened;
+    model.method = Method::Whitened(WhitenedParams::default());
     model.diagnostics.skill =
         Some(Skill { against_persistence: 0.4, against_own_past: 0.1, beyond_common: None, steps: 80 });
     let mut ranking = Ranking::new(&model).unwrap();
@@ -37,7 +40,7 @@ fn world(agents: usize, steps: usize, edge_probability: f64) -> (Panel, Model, R
         agents: (0..agents).map(|agent| (agent + 1) as f64 / 201.0).collect(),
         edges: (0..agents * agents).map(|cell| (cell % 201 + 1) as f64 / 201.0).collect(),
         skill: Some(0.01),
-        rotations: 200,
+        shifts: 200,
     };
     ranking.add_significance(&found, &model).unwrap();
     (panel, model, ranking)
@@ -207,22 +210,25 @@ fn the_verdict_is_honest() {
     let (panel, model, ranking) = world(5, 60, 0.8);
     let verdict = |model: &Model, ranking: &Ranking| Page::new(&ReportInput::new(model, ranking)).unwrap().verdict;
     let rivals = verdict(&model, &ranking);
-    assert_eq!(rivals.supported, Some(true));
+    assert_eq!(rivals.outcome, Outcome::Supported);
     assert!(rivals.headline.contains("may be first as well"), "{}", rivals.headline);
     let mut unsupported = ranking.clone();
-    unsupported.verdict.supported = false;
+    unsupported.verdict.outcome = Outcome::NoEvidence;
     let said = verdict(&model, &unsupported);
-    assert!(said.supported == Some(false) && said.headline.starts_with("No evidence"), "{}", said.headline);
-    // Nobody tested it.
+    assert!(said.outcome == Outcome::NoEvidence && said.headline.starts_with("No evidence"), "{}", said.headline);
+    // Positive skill without a permutation test is no test.
+    let said = verdict(&model, &Ranking::new(&model).unwrap());
+    assert!(said.outcome == Outcome::NotTested && said.headline.contains("was not tested"), "{said:?}");
+    // Nor is nothing.
     let mut untested = model.clone();
     untested.diagnostics.skill = None;
     let said = verdict(&untested, &Ranking::new(&untested).unwrap());
-    assert_eq!(said.supported, None);
-    assert!(said.headline.contains("nobody has tested") && said.sure[0].contains("--null 200"), "{said:?}");
+    assert_eq!(said.outcome, Outcome::NotTested);
+    assert!(said.headline.contains("was not tested") && said.sure[0].contains("200 circular shifts"), "{said:?}");
     // A given network has nothing to test, and says who leads.
     let given = Model { method: Method::Given, ..untested };
     let said = verdict(&given, &Ranking::new(&given).unwrap());
-    assert!(said.supported.is_none() && said.headline.contains("drives opinion here"), "{}", said.headline);
+    assert!(said.outcome == Outcome::NotTested && said.headline.contains("drives opinion here"), "{}", said.headline);
     // What the model warns of, the page warns of.
     let mut warned = model.clone();
     warned.diagnostics.warnings.push("two agents say the same".into());

@@ -6,11 +6,12 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its tables")]
 
-use headwater::confidence::{CircularShifts, intervals, judge};
+use headwater::evaluate::intervals::intervals;
+use headwater::evaluate::{CircularShifts, Verdict};
 use headwater::graph::{Graph, Rule};
 use headwater::learn::state_space::{self, StateSpaceLearner, StateSpaceParams, state_space};
 use headwater::learn::whitened::{WhitenedParams, whitened};
-use headwater::model::Weights;
+use headwater::model::WeightKind;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Error, Model, Panel, influence};
 use rand::SeedableRng;
@@ -74,7 +75,8 @@ fn hub(count: u64, from: u64) -> Result<(), Error> {
             let model = state_space(&panel, &StateSpaceParams::default())?;
             let support = Some(graph_of(&truth)?.speakers().to_vec());
             let known = StateSpaceParams { support: support.clone(), ..StateSpaceParams::default() };
-            let strengths = state_space(&panel, &StateSpaceParams { weights: Weights::Strengths, ..known.clone() })?;
+            let strengths =
+                state_space(&panel, &StateSpaceParams { weights: Some(WeightKind::Strengths), ..known.clone() })?;
             let smoothing = model.diagnostics.smoothing.as_ref();
             let variance = smoothing.map_or(f64::NAN, |smoothing| smoothing.noise[0][0]);
             let rounds = smoothing.map_or(f64::NAN, |smoothing| smoothing.rounds as f64);
@@ -114,7 +116,8 @@ fn strengths(count: u64, from: u64) -> Result<(), Error> {
             let (panel, truth) = noisy(&NoisyWorld { noise, seed: from + seed, ..NoisyWorld::strengths() })?;
             let graph = graph_of(&truth)?;
             let known = StateSpaceParams { support: Some(graph.speakers().to_vec()), ..StateSpaceParams::default() };
-            let strong = state_space(&panel, &StateSpaceParams { weights: Weights::Strengths, ..known.clone() })?;
+            let strong =
+                state_space(&panel, &StateSpaceParams { weights: Some(WeightKind::Strengths), ..known.clone() })?;
             let free = state_space(&panel, &known)?;
             let even = graph.weigh(Rule::Uniform, &mut ChaCha8Rng::seed_from_u64(0))?;
             let wanted = centrality(&truth)?;
@@ -154,11 +157,11 @@ fn trust(count: u64, from: u64) -> Result<(), Error> {
             let params = StateSpaceParams::default();
             let model = state_space(&panel, &params)?;
             let skill = state_space::skill(&panel, &params)?;
-            let rotation = CircularShifts::new(&panel, &params, seed);
+            let rotation = CircularShifts::for_model(&panel, &model, seed);
             let draws: Vec<_> = (0..ROTATIONS).map(|number| rotation.draw(number)).collect::<Result<_, _>>()?;
             let found = CircularShifts::compare(&rotation.observed()?, &draws);
-            let (within, ranked) = covered(&panel, &truth, &model, &params, seed)?;
-            let supported = f64::from(judge(skill.as_ref(), &found).supported);
+            let (within, ranked) = covered(&panel, &truth, &model, seed)?;
+            let supported = f64::from(Verdict::from_skill(skill, Some(&found)).supported());
             Ok([supported, skill.map_or(f64::NAN, |skill| skill.against_own_past), within, ranked])
         })?;
         println!(
@@ -173,14 +176,8 @@ fn trust(count: u64, from: u64) -> Result<(), Error> {
 }
 
 /// Which part of the true shares and ranks the 90 % intervals of 200 resamples hold.
-fn covered(
-    panel: &Panel,
-    truth: &Model,
-    model: &Model,
-    params: &StateSpaceParams,
-    seed: u64,
-) -> Result<(f64, f64), Error> {
-    let intervals = intervals(panel, model, params, 200, 3, seed)?;
+fn covered(panel: &Panel, truth: &Model, model: &Model, seed: u64) -> Result<(f64, f64), Error> {
+    let intervals = intervals(panel, model, 200, 3, seed)?;
     let known = influence(truth)?;
     let shares = known.share.clone().unwrap_or_default();
     let agents = shares.len();
@@ -202,9 +199,10 @@ fn coverage(count: u64, from: u64) -> Result<(), Error> {
         let [shares, ranks, error] = worlds(count, |seed| {
             let (panel, truth) = noisy(&NoisyWorld { noise: 0.5, steps: 700, seed: from + seed, ..base.clone() })?;
             let support = Some(graph_of(&truth)?.speakers().to_vec());
-            let params = StateSpaceParams { weights: Weights::Strengths, support, ..StateSpaceParams::default() };
+            let params =
+                StateSpaceParams { weights: Some(WeightKind::Strengths), support, ..StateSpaceParams::default() };
             let model = state_space(&panel, &params)?;
-            let (shares, ranks) = covered(&panel, &truth, &model, &params, seed)?;
+            let (shares, ranks) = covered(&panel, &truth, &model, seed)?;
             let pairs = model.combination.to_columns().into_iter().zip(truth.combination.to_columns());
             Ok([shares, ranks, pairs.map(|(a, b)| (a - b).powi(2)).sum()])
         })?;

@@ -4,10 +4,10 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
-use headwater::confidence::{Bootstrap, CircularShifts};
+use headwater::evaluate::{Bootstrap, CircularShifts};
 use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
-use headwater::{Error, Panel, influence};
+use headwater::{Error, Method, Panel, influence};
 use rayon::prelude::*;
 
 const RESAMPLES: u64 = 200;
@@ -29,7 +29,7 @@ fn coverage(steps: usize, seed: u64) -> Result<[f64; 4], Error> {
     let (panel, truth) = simulate(&world(steps, seed))?;
     let params = WhitenedParams::default();
     let model = whitened(&panel, &params)?;
-    let bootstrap = Bootstrap::new(&panel, &model, &params, seed)?;
+    let bootstrap = Bootstrap::new(&panel, &model, seed)?;
     let draws: Vec<_> = (0..RESAMPLES).map(|number| bootstrap.draw(number)).collect::<Result<_, _>>()?;
     let intervals = bootstrap.intervals(&draws, 3)?;
     let known = influence(&truth)?;
@@ -56,7 +56,7 @@ fn false_alarms(seed: u64) -> Result<f64, Error> {
         panel.cells()[(step + (agent + 1) * 17 + seed as usize * agent) % steps * agents + agent]
     });
     let turned = Panel::complete(panel.roster().clone(), turned.collect())?;
-    let rotation = CircularShifts::new(&turned, &WhitenedParams::default(), seed);
+    let rotation = CircularShifts::new(&turned, &Method::Whitened(WhitenedParams::default()), seed);
     let draws: Vec<_> = (0..RESAMPLES / 2).map(|number| rotation.draw(number)).collect::<Result<_, _>>()?;
     let found = CircularShifts::compare(&rotation.observed()?, &draws);
     Ok(found.agents.iter().filter(|p| **p <= 0.05).count() as f64 / agents as f64)

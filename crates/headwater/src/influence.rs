@@ -5,7 +5,7 @@
 //! decided before (`model.truth`) or, for a model that does not say, here.
 
 use crate::combination::{Centrality, add_scaled, dot};
-use crate::model::{Method, likeliest};
+use crate::model::likeliest;
 use crate::{Combination, Error, Evidence, Model};
 use faer::linalg::solvers::PartialPivLu;
 use faer::prelude::Solve;
@@ -91,9 +91,9 @@ impl Influence {
 /// ```
 pub fn influence(model: &Model) -> Result<Influence, Error> {
     let agents = model.combination.agents();
-    let centrality = match model.method {
-        Method::AsReleased => model.combination.released_centrality()?,
-        _ => model.combination.centrality()?,
+    let centrality = match model.method.name() == "as-released" {
+        true => model.combination.released_centrality()?,
+        false => model.combination.centrality()?,
     };
     let (truth, agreement) = match model.truth {
         Some(verdict) => (verdict.hypothesis, verdict.agreement),
@@ -1004,7 +1004,7 @@ mod tests {
             combination: Combination::from_columns(vec![0.9, 0.1, 0.3, 0.7], 2).unwrap(),
             evidence: Evidence::from_rows(vec![0.2, 1.0], 2, 1).unwrap(),
             adaptation: 0.5,
-            method: Method::Given,
+            method: crate::Method::Given,
             truth: Some(Truth { hypothesis: 0, agreement: 1.0 }),
             innovation: Some(Innovation::from_cells(vec![1.0, 4.0], 2, 1).unwrap()),
             likelihoods: None,

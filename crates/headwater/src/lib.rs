@@ -14,7 +14,8 @@
 //! | [`combination`] | weights | A: products, Perron vector, components |
 //! | [`learn`] | a panel, or frame after frame | a model, and what changes |
 //! | [`model`] | what a learner found | A, L̂, δ and how far to trust them |
-//! | [`confidence`] | forecasts and the panel | skill |
+//! | [`fit`](mod@fit) | a panel and a method | a model with its forecast skill |
+//! | [`evaluate`] | a model and its panel | skill, intervals, permutation tests, verdict |
 //! | [`influence`](mod@influence) | a model | centrality × informativeness, attribution, paths, what-if |
 //! | [`compare`](mod@compare) | a model and a truth | how far apart they are |
 //! | [`watch`] | long work | how far it is; stopped when asked |
@@ -28,7 +29,7 @@
 //! | (I + μ(1−δ)²G)R = Yᵀ − (1−δ)XᵀA (its block form) | [`learn::gsl::Gsl::advance`] |
 //! | `b_k = (Σ W[h,g]S[h,g])⁻¹ Σ W[h,g]C[h,g]` (whitened regression) | [`learn::whitened`] |
 //! | z = Λ + v, v ~ N(0, σ²/c) (what posts show of beliefs) | [`learn::state_space`] |
-//! | `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ F[m,k] g_m` (speaker strengths) | [`model::Weights::Strengths`] |
+//! | `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ F[m,k] g_m` (speaker strengths) | [`model::WeightKind::Strengths`] |
 //! | S_j ← max(0, S_j + Σ_k log p_k(ζ|θ_j)/p_k(ζ|θ*)) (change of state) | [`learn::track::Tracker`] |
 //! | Au = u (centrality) | [`Combination::centrality`] |
 //! | `D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*]` (informativeness) | [`influence()`] |
@@ -47,20 +48,26 @@
 
 pub mod combination;
 pub mod compare;
-pub mod confidence;
 pub mod error;
+pub mod evaluate;
+pub mod fit;
 pub mod graph;
 pub mod influence;
 pub mod learn;
 pub mod model;
 pub mod panel;
 pub mod progress;
+pub mod ranking;
 pub mod roster;
 pub mod simulate;
+pub mod words;
 
 pub use combination::Combination;
 pub use error::Error;
+pub use fit::fit;
 pub use influence::{Influence, influence};
+pub use learn::Method;
 pub use model::{Evidence, Model};
 pub use panel::Panel;
+pub use ranking::Ranking;
 pub use roster::Roster;

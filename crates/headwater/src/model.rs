@@ -3,6 +3,7 @@
 //! In: the parts a learner found. Out: a [`Model`] with everything the influence room needs and nothing it could
 //! compute itself.
 
+use crate::learn::Method;
 use crate::panel::LARGEST_LOG_RATIO;
 use crate::{Combination, Error, Panel, Roster};
 use faer::linalg::matmul::matmul;
@@ -110,7 +111,7 @@ impl Innovation {
 /// What a listener's weights are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Weights {
+pub enum WeightKind {
     /// One weight per edge.
     #[default]
     Edges,
@@ -118,43 +119,46 @@ pub enum Weights {
     Strengths,
 }
 
-impl Weights {
+impl WeightKind {
     /// The name used in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Weights::Edges => "edges",
-            Weights::Strengths => "strengths",
+            WeightKind::Edges => "edges",
+            WeightKind::Strengths => "strengths",
         }
     }
 }
 
-/// How a model was learned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Method {
-    /// The paper's stochastic gradient.
-    Gsl,
-    /// The whitened regression.
-    Whitened,
-    /// The authors' released Twitter scripts.
-    AsReleased,
-    /// The state-space model for noise and silence.
-    StateSpace,
-    /// Not learned: a simulated truth or a model made by hand.
-    Given,
+/// The kind of weights that forecasts held-out steps better, with the skills compared.
+///
+/// Its [`Display`](std::fmt::Display) is the one place that puts it into words.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct WeightsSelection {
+    /// The kind chosen.
+    pub chosen: WeightKind,
+    /// Skill of one weight per edge against each agent's own past, where measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill_edges: Option<f64>,
+    /// Skill of one strength per speaker, where measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill_strengths: Option<f64>,
 }
 
-impl Method {
-    /// The name used in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Gsl => "gsl",
-            Method::Whitened => "whitened",
-            Method::AsReleased => "as-released",
-            Method::StateSpace => "state-space",
-            Method::Given => "given",
-        }
+impl std::fmt::Display for WeightsSelection {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = ["one weight per edge", "one strength per speaker"];
+        let (chosen, other) = match self.chosen {
+            WeightKind::Edges => ((names[0], self.skill_edges), (names[1], self.skill_strengths)),
+            WeightKind::Strengths => ((names[1], self.skill_strengths), (names[0], self.skill_edges)),
+        };
+        let (Some(skill), Some(rival)) = (chosen.1, other.1) else {
+            return write!(to, "{}: too few steps to compare with {}", chosen.0, other.0);
+        };
+        let (name, skill, other, rival) = (chosen.0, 100.0 * skill, other.0, 100.0 * rival);
+        write!(
+            to,
+            "{name}: its forecasts of held-out steps are {skill:.3} % better than each agent's own past, those of {other} {rival:.3} %"
+        )
     }
 }
 
@@ -247,9 +251,13 @@ pub struct Smoothing {
     /// Covariance of the noise of a single post, H × H.
     pub noise: Vec<Vec<f64>>,
     /// What the weights are made of.
-    pub weights: Weights,
-    /// How strongly a weight was drawn to what others give the same speaker.
-    pub pull: f64,
+    pub weights: WeightKind,
+    /// Shrinkage of a weight towards what others give the same speaker.
+    #[serde(alias = "pull")]
+    pub shrinkage: f64,
+    /// How the kind of weights was chosen, where it was not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<WeightsSelection>,
     /// Whether δ was given rather than estimated.
     pub adaptation_given: bool,
     /// Strength of each speaker, geometric mean one, where weights are made of them.

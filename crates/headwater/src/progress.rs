@@ -82,6 +82,13 @@ impl Progress {
         Ok(pool.install(work))
     }
 
+    /// Does work that answers to this progress: here where this thread does already, otherwise [`Progress::over`] it with
+    /// one thread per core.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        let mine = |current: &Option<Progress>| current.as_ref().is_some_and(|other| Arc::ptr_eq(&other.0, &self.0));
+        if CURRENT.with_borrow(mine) { Ok(work()) } else { self.over(None, work) }
+    }
+
     fn begin(&self, what: &str, total: u64) {
         what.clone_into(&mut self.0.what.lock().unwrap_or_else(PoisonError::into_inner));
         self.0.done.store(0, Ordering::Relaxed);

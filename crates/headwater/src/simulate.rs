@@ -10,7 +10,7 @@ pub mod noisy;
 
 use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
-use crate::model::{self, Diagnostics, Innovation, Likelihood, Method, Track, Truth};
+use crate::model::{self, Diagnostics, Innovation, Likelihood, Track, Truth};
 use crate::panel::{LARGEST_LOG_RATIO, Times};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
 use rand::seq::SliceRandom;
@@ -487,7 +487,7 @@ impl World {
             combination: self.combination.clone(),
             evidence: Evidence::from_rows(evidence, agents, ratios).expect("likelihoods are bounded"),
             adaptation: self.params.adaptation,
-            method: Method::Given,
+            method: crate::Method::Given,
             truth: Some(Truth { hypothesis: self.truth, agreement: 1.0 }),
             innovation: Some(Innovation::from_cells(innovation, agents, ratios).expect("likelihoods are bounded")),
             likelihoods: Some(self.likelihoods.clone()),

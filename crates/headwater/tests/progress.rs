@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use headwater::confidence::{intervals, significance};
+use headwater::evaluate::intervals::intervals;
+use headwater::evaluate::null_test::significance;
+use headwater::fit;
 use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::learn::state_space::StateSpaceParams;
-use headwater::learn::tested;
 use headwater::learn::whitened::WhitenedParams;
 use headwater::progress::Progress;
 use headwater::simulate::{WorldParams, simulate};
@@ -22,12 +23,12 @@ fn works<'a>(panel: &'a Panel, model: &'a Model) -> Vec<(&'static str, Work<'a>)
     let learner = || Gsl::new(panel.roster().clone(), GslParams { window: 5, ..GslParams::default() }).unwrap();
     vec![
         ("simulating", Box::new(|| simulate(&WorldParams::default()).map(drop))),
-        ("whitened", Box::new(|| tested::whitened(&tested::fill(panel), &WhitenedParams::default()).map(drop))),
-        ("state-space", Box::new(|| tested::state_space(panel, &StateSpaceParams::default(), None).map(drop))),
-        ("gsl", Box::new(move || tested::gsl(panel, learner()).map(drop))),
-        ("tuning", Box::new(move || tested::tune(panel, &learner()).map(drop))),
-        ("resampling", Box::new(|| intervals(panel, model, &WhitenedParams::default(), 30, 3, 1).map(drop))),
-        ("rotating", Box::new(|| significance(panel, &WhitenedParams::default(), 30, 1).map(drop))),
+        ("whitened", Box::new(|| fit::whitened(&fit::fill(panel), &WhitenedParams::default()).map(drop))),
+        ("state-space", Box::new(|| fit::state_space(panel, &StateSpaceParams::default()).map(drop))),
+        ("gsl", Box::new(move || fit::gsl(panel, learner()).map(drop))),
+        ("tuning", Box::new(move || fit::tune(panel, &learner()).map(drop))),
+        ("resampling", Box::new(|| intervals(panel, model, 30, 3, 1).map(drop))),
+        ("testing circular shifts", Box::new(|| significance(panel, model, 30, 1).map(drop))),
     ]
 }
 
@@ -51,7 +52,7 @@ fn everything_that_takes_long_says_how_far_it_is() {
         assert!(!watch.progress().what.is_empty(), "{name}");
     }
     let watch = Progress::default();
-    watch.over(Some(2), || significance(&panel, &WhitenedParams::default(), 30, 1)).unwrap().unwrap();
+    watch.over(Some(2), || significance(&panel, &model, 30, 1)).unwrap().unwrap();
     let progress = watch.progress();
-    assert_eq!((progress.what.as_str(), progress.done, progress.total), ("rotating", 30, 30));
+    assert_eq!((progress.what.as_str(), progress.done, progress.total), ("testing circular shifts", 30, 30));
 }

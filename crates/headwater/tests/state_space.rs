@@ -1,11 +1,11 @@
 //! The state-space learner on worlds with known answers, beside independent computations.
 
-use headwater::confidence::{Bootstrap, CircularShifts};
+use headwater::evaluate::{Bootstrap, CircularShifts};
 use headwater::learn::state_space::{self, StateSpaceLearner, StateSpaceParams, state_space};
-use headwater::model::{Method, Weights};
+use headwater::model::WeightKind;
 use headwater::panel::Times;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
-use headwater::{Error, Panel, Roster, influence};
+use headwater::{Error, Method, Panel, Roster, influence};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -31,7 +31,7 @@ fn the_likelihood_is_that_of_the_joint_gaussian() {
     }
     let panel = Panel::new(roster, Times::Steps((0..12).collect()), cells.clone(), Some(posts.clone())).unwrap();
     let mut learner =
-        StateSpaceLearner::new(&panel, &StateSpaceParams { pull: 0.0, rounds: 3, ..StateSpaceParams::default() })
+        StateSpaceLearner::new(&panel, &StateSpaceParams { shrinkage: 0.0, rounds: 3, ..StateSpaceParams::default() })
             .unwrap();
     learner.run().unwrap();
     let model = learner.model().unwrap();
@@ -92,7 +92,8 @@ fn the_likelihood_is_that_of_the_joint_gaussian() {
 fn the_hub_is_found_where_repeating_misses_it() {
     let (panel, truth) = noisy(&NoisyWorld { steps: 700, seed: 104, ..NoisyWorld::default() }).unwrap();
     let model = state_space(&panel, &StateSpaceParams::default()).unwrap();
-    assert_eq!(model.method, Method::StateSpace);
+    let recorded = StateSpaceParams { weights: Some(WeightKind::Edges), ..StateSpaceParams::default() };
+    assert_eq!(model.method, Method::StateSpace(recorded));
     assert_eq!(influence(&model).unwrap().ranking()[0], 0);
     let noise = model.diagnostics.smoothing.as_ref().unwrap().noise[0][0];
     // Over 40 worlds of 1500 steps the mean is within 5 %; one of 700 may be further off.
@@ -106,10 +107,13 @@ fn strengths_find_who_is_strong() {
     let (panel, truth) = noisy(&NoisyWorld { agents: 12, seed: 7, ..NoisyWorld::strengths() }).unwrap();
     let speakers = |listener: usize| truth.combination.listener(listener).map(|(speaker, _)| speaker).collect();
     let support: Vec<Vec<usize>> = (0..12).map(speakers).collect();
-    let params =
-        StateSpaceParams { weights: Weights::Strengths, support: Some(support.clone()), ..StateSpaceParams::default() };
+    let params = StateSpaceParams {
+        weights: Some(WeightKind::Strengths),
+        support: Some(support.clone()),
+        ..StateSpaceParams::default()
+    };
     let strong = state_space(&panel, &params).unwrap();
-    let free = state_space(&panel, &StateSpaceParams { weights: Weights::Edges, ..params.clone() }).unwrap();
+    let free = state_space(&panel, &StateSpaceParams { weights: Some(WeightKind::Edges), ..params.clone() }).unwrap();
     let error = |model: &headwater::Model| -> f64 {
         let wanted = truth.combination.to_columns();
         model.combination.to_columns().iter().zip(wanted).map(|(a, b)| (a - b).powi(2)).sum()
@@ -129,7 +133,7 @@ fn strengths_find_who_is_strong() {
     }
     let mean: f64 = smoothing.strengths.as_ref().unwrap().iter().map(|g| g.ln()).sum();
     assert!(mean.abs() < 1e-9, "geometric mean one");
-    let without = StateSpaceParams { weights: Weights::Strengths, ..StateSpaceParams::default() };
+    let without = StateSpaceParams { weights: Some(WeightKind::Strengths), ..StateSpaceParams::default() };
     assert!(matches!(without.check(), Err(Error::Parameter { name: "weights", .. })));
 }
 
@@ -166,12 +170,12 @@ fn trust_in_what_is_silent() {
     let skill = state_space::skill(&panel, &params).unwrap().unwrap();
     assert_eq!(skill.steps, 60);
     assert!(skill.against_persistence > 0.0, "{skill:?}");
-    let rotation = CircularShifts::new(&panel, &params, 1);
+    let rotation = CircularShifts::for_model(&panel, &model, 1);
     let draws: Vec<_> = (0..20).map(|number| rotation.draw(number).unwrap()).collect();
     assert_eq!(draws[3], rotation.draw(3).unwrap(), "a rotation is a function of its number");
     let found = CircularShifts::compare(&rotation.observed().unwrap(), &draws);
     assert!(found.agents[0] <= 0.1, "the hub is heard: {:?}", found.agents);
-    let bootstrap = Bootstrap::new(&panel, &model, &params, 1).unwrap();
+    let bootstrap = Bootstrap::new(&panel, &model, 1).unwrap();
     let draws: Vec<_> = (0..30).map(|number| bootstrap.draw(number).unwrap()).collect();
     let intervals = bootstrap.intervals(&draws, 3).unwrap();
     let share = influence(&model).unwrap().share.unwrap();
@@ -262,7 +266,7 @@ fn what_cannot_be_learned_is_said() {
     assert!(matches!(state_space(&panel, &one), Err(Error::Shape { what: "support", .. })));
     for bad in [
         StateSpaceParams { adaptation: Some(1.5), ..StateSpaceParams::default() },
-        StateSpaceParams { pull: -1.0, ..StateSpaceParams::default() },
+        StateSpaceParams { shrinkage: -1.0, ..StateSpaceParams::default() },
         StateSpaceParams { rounds: 0, ..StateSpaceParams::default() },
         StateSpaceParams { common: Some(vec![0; 5]), ..StateSpaceParams::default() },
         StateSpaceParams { common: Some(vec![6; 6]), ..StateSpaceParams::default() },
@@ -299,7 +303,7 @@ proptest! {
         let support = Some((0..6).map(speakers).collect());
         let params = match kind {
             0 => StateSpaceParams::default(),
-            1 => StateSpaceParams { weights: Weights::Strengths, support, ..StateSpaceParams::default() },
+            1 => StateSpaceParams { weights: Some(WeightKind::Strengths), support, ..StateSpaceParams::default() },
             2 => StateSpaceParams { support, adaptation: Some(0.2), ..StateSpaceParams::default() },
             _ => StateSpaceParams { common: Some(vec![0, 0, 0, 1, 1, 1]), ..StateSpaceParams::default() },
         };

@@ -4,9 +4,9 @@ use super::Learn;
 use crate::error::CliError;
 use crate::interrupt::{self, Polling};
 use crate::terminal::{Terminal, count, number, table};
-use headwater::confidence::Forecast;
+use headwater::fit;
+use headwater::learn::forecast::Forecast;
 use headwater::learn::gsl::{Constraint, Gsl, GslParams};
-use headwater::learn::tested;
 use headwater::{Model, Panel};
 use headwater_files::{AtomicFile, read_known};
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,7 @@ impl Learn {
             sparsity: self.sparsity.unwrap_or(kept.sparsity),
             passes: self.passes.unwrap_or(kept.passes),
             constraint: self.fit.constraint.map_or(kept.constraint, Constraint::from),
+            ..GslParams::default()
         };
         if resumed.is_some_and(|checkpoint| *checkpoint.learner.params() != params) {
             return Err(CliError::usage(
@@ -91,11 +92,11 @@ impl Learn {
             learner = tuned(&learner, panel, terminal).map_err(&about)?;
         }
         let params = learner.params().clone();
-        let (bound, warning) = tested::stability(panel, &learner).map_err(&about)?;
+        let (bound, warning) = fit::stability(panel, &learner).map_err(&about)?;
         // Said before the long part.
         warning.into_iter().for_each(|warning| terminal.keep(warnings, warning));
         let trace = self.go_through(panel, &mut learner, &mut forecast, terminal)?;
-        let model = terminal.watched(None, |_| tested::finish(panel, learner, forecast, bound)).map_err(&about)?;
+        let model = terminal.watched(None, |_| fit::finish(panel, learner, forecast, bound)).map_err(&about)?;
         let settings = json!({
             "window": params.window,
             "learning_rate": params.learning_rate,
@@ -195,7 +196,7 @@ fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), C
 
 /// The setting that forecasts best, and what else was tried.
 fn tuned(learner: &Gsl, panel: &Panel, terminal: &Terminal) -> Result<Gsl, headwater::Error> {
-    let mut tried = terminal.watched(None, |_| tested::tune(panel, learner))?;
+    let mut tried = terminal.watched(None, |_| fit::tune(panel, learner))?;
     let rows = tried.iter().take(5).map(|(params, error)| {
         let settings = [params.window.to_string(), number(params.learning_rate), number(params.sparsity)];
         settings.into_iter().chain([number(error / tried[0].1)]).collect()

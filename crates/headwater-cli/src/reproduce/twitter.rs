@@ -6,8 +6,10 @@ use super::stage::Spread;
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
 use crate::error::CliError;
 use crate::terminal::number;
+use headwater::Method;
 use headwater::compare::{GroundTruth, compare};
-use headwater::confidence::{self, CircularShifts, Learning, judge, rotated};
+use headwater::evaluate::skill::skill as forecast_skill;
+use headwater::evaluate::{CircularShifts, Verdict, shifted};
 use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::learn::released::{ReleasedParams, as_released};
 use headwater::learn::state_space::{self, StateSpaceParams, state_space};
@@ -122,7 +124,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
         let (index, way, seed, rotation) = tasks[task];
         let network = &networks[index];
         match rotation {
-            Some(number) => fit(network, &rotated(&network.panel, run.seed, number)?, way, seed),
+            Some(number) => fit(network, &shifted(&network.panel, run.seed, number)?, way, seed),
             None => fit(network, &network.panel, way, seed),
         }
     })?;
@@ -186,7 +188,7 @@ fn fit(network: &Twitter, panel: &Beliefs, way: Way, seed: u64) -> Result<Fit, C
         Way::Mended => {
             let mut model = as_released(panel, &released)?;
             // Ranked by the definition of the paper, not by the largest eigenvalue.
-            model.method = headwater::model::Method::Gsl;
+            model.method = Method::Gsl(GslParams::default());
             model
         }
         Way::Paper => paper(network, panel, &released)?,
@@ -262,23 +264,23 @@ fn summary(network: &Twitter, fits: &[&Fit], rotated: &[&Fit]) -> Found {
 }
 
 /// The first line of a report on these series, with the rotation null: by the whitened and the state-space learner.
-fn verdicts(network: &Twitter, run: &Run<'_>) -> Result<[confidence::Verdict; 2], CliError> {
+fn verdicts(network: &Twitter, run: &Run<'_>) -> Result<[Verdict; 2], CliError> {
     use rayon::prelude::*;
-    let judged = |panel: &Beliefs, skill: Option<Skill>, learning: Learning, rotations: u64| {
-        let null = CircularShifts::new(panel, learning, run.seed);
+    let judged = |panel: &Beliefs, skill: Option<Skill>, method: &Method, rotations: u64| {
+        let null = CircularShifts::new(panel, method, run.seed);
         let draws = (0..rotations).into_par_iter().map(|number| null.draw(number)).collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, CliError>(judge(skill.as_ref(), &CircularShifts::compare(&null.observed()?, &draws)))
+        Ok::<_, CliError>(Verdict::from_skill(skill, Some(&CircularShifts::compare(&null.observed()?, &draws))))
     };
     let params = WhitenedParams { symbols: false, ..WhitenedParams::default() };
-    let skill = confidence::skill(&network.panel, &held_out(&network.panel, &params)?);
-    let whitened = judged(&network.panel, skill, (&params).into(), run.pick(60, 200))?;
+    let skill = forecast_skill(&network.panel, &held_out(&network.panel, &params)?);
+    let whitened = judged(&network.panel, skill, &Method::Whitened(params), run.pick(60, 200))?;
     let (said, _) = network.panel.clone().silence_repeats();
     let params = StateSpaceParams { rounds: ROUNDS, tolerance: 0.0, ..StateSpaceParams::default() };
     let skill = state_space::skill(&said, &params)?;
-    Ok([whitened, judged(&said, skill, (&params).into(), run.pick(20, 39))?])
+    Ok([whitened, judged(&said, skill, &Method::StateSpace(params), run.pick(20, 39))?])
 }
 
-fn claims(network: &Twitter, found: &[Found], verdicts: &[confidence::Verdict; 2]) -> Vec<Claim> {
+fn claims(network: &Twitter, found: &[Found], verdicts: &[Verdict; 2]) -> Vec<Claim> {
     let [released, mended, paper, whitened, silent] = found else { return Vec::new() };
     let named = network.name;
     let first = |found: &Found| match found.seeds {
@@ -315,10 +317,10 @@ fn claims(network: &Twitter, found: &[Found], verdicts: &[confidence::Verdict; 2
             "{}; {}. {} By the state-space learner, with repeated values taken as silence: {}; {}. {}",
             first(whitened),
             null(whitened),
-            verdicts[0].text,
+            verdicts[0],
             first(silent),
             null(silent),
-            verdicts[1].text
+            verdicts[1]
         ),
         why: "the released scripts compute the evidence with A where the paper has Aᵀ, and take the eigenvector of the largest eigenvalue of a matrix with negative entries; where they put the hub first, compare with how often they do so on series that were rotated against each other, in which nobody can listen to anybody (p: how often a rotation gives the hub at least as much centrality)".into(),
         ..Claim::new(&format!("The learned centralities identify the hub of {named} as the most central agent (Fig. 8)"), standing)

@@ -122,7 +122,7 @@ fn everything_is_written_and_recorded() {
 
     let run = place.read_json("a/run.json");
     assert_eq!(run["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!((&run["model_format"], &run["seed"]), (&"headwater-model/1".into(), &21.into()));
+    assert_eq!((&run["model_format"], &run["seed"]), (&"headwater-model/2".into(), &21.into()));
     let sum: String = Sha256::digest(std::fs::read(place.path("posts.csv")).unwrap())
         .iter()
         .map(|byte| format!("{byte:02x}"))

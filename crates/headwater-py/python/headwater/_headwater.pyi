@@ -172,7 +172,7 @@ def state_space(
     constraint: str = "simplex",
     ridge: float = 0.0,
     weights: str | None = None,  # "auto", "edges", "strengths"; None: auto with a graph, edges without
-    pull: float | None = None,
+    shrinkage: float | None = None,
     rounds: int | None = None,
     tolerance: float | None = None,
     graph: Graph | None = None,

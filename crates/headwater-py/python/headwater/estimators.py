@@ -329,7 +329,7 @@ class StateSpace(_Learner):
     constraint: Constraint = "simplex"
     ridge: float = 0.0
     weights: Literal["auto", "edges", "strengths"] | None = None
-    pull: float | None = None
+    shrinkage: float | None = None
     rounds: int | None = None
     tolerance: float | None = None
     graph: GraphLike | None = None
@@ -349,7 +349,7 @@ class StateSpace(_Learner):
                 constraint=self.constraint,
                 ridge=self.ridge,
                 weights=self.weights,
-                pull=self.pull,
+                shrinkage=self.shrinkage,
                 rounds=self.rounds,
                 tolerance=self.tolerance,
                 graph=as_graph(self.graph),

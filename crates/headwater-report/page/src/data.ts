@@ -12,13 +12,15 @@ export interface Packed {
   data: string;
 }
 
+export type Outcome = "supported" | "no-evidence" | "not-tested";
+
 export interface Page {
   format: "headwater-page/1";
   title: string;
   /** First thing on the page. */
   verdict: {
-    /** Null when nobody measured whether the data support an answer. */
-    supported: boolean | null;
+    /** Whether the data support an answer; "not-tested" where no permutation test was run. */
+    outcome: Outcome;
     /** One sentence: who drives opinion here. */
     headline: string;
     /** The verdict's own words, as `rank` prints them. */
@@ -60,7 +62,7 @@ export interface Ranking {
   truth: string;
   agreement: number;
   reference: string;
-  verdict: { supported: boolean; text: string };
+  verdict: { outcome?: Outcome; supported: boolean; text: string };
   divergence: Record<string, number>;
   agents: RankRow[];
 }

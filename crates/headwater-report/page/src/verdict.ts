@@ -6,9 +6,9 @@ import type { Report, Standing } from "./report";
 import { open } from "./route";
 
 const BADGES = {
-  yes: ["check", "Supported by the data", "The network forecasts better than each agent’s own past."],
-  no: ["none", "No evidence", "What follows is a list of numbers, not a finding."],
-  unknown: ["question", "Not measured", "Nobody tested whether the data support an answer."],
+  supported: ["check", "Supported by the data", "Held-out forecasts beat every baseline, and the permutation test is significant at 5 %."],
+  "no-evidence": ["none", "No evidence", "The permutation test or a baseline speaks against it; the ranking may be chance."],
+  "not-tested": ["question", "Not tested", "No permutation test was run, so whether the data support an answer is not known."],
 } as const;
 
 /** As many segments as can be told apart. */
@@ -16,8 +16,7 @@ const SEGMENTS = 6;
 
 export function verdict(report: Report): HTMLElement {
   const { verdict: found, title } = report.page;
-  const kind = found.supported === null ? "unknown" : found.supported ? "yes" : "no";
-  const [sign, label, meaning] = BADGES[kind];
+  const [sign, label, meaning] = BADGES[found.outcome];
   const list = (heading: string, sentences: string[], className: string) =>
     sentences.length > 0 && el("div", { class: `note ${className}` }, el("h2", {}, heading), el("ul", {}, ...sentences.map((sentence) => el("li", {}, sentence))));
   const notes = [list("How sure we are", found.sure, "sure"), list("What was assumed", found.assumed, "assumed"), list("Be careful", found.warnings, "warning")];
@@ -26,7 +25,7 @@ export function verdict(report: Report): HTMLElement {
     { id: "verdict", class: "verdict", "aria-labelledby": "headline" },
     el("p", { class: "kicker" }, title),
     el("h1", { id: "headline" }, found.headline),
-    el("p", { class: `badge badge-${kind}` }, icon(sign), el("strong", {}, label), el("span", {}, meaning)),
+    el("p", { class: `badge badge-${found.outcome}` }, icon(sign), el("strong", {}, label), el("span", {}, meaning)),
     el("p", { class: "words" }, found.text),
     strip(report),
     facts(report),

@@ -3,11 +3,11 @@
 //! In: a [`Model`], its [`Ranking`], and which edges are wanted ([`Choice`]). Out: a [`Network`], all columns of equal length
 //! and in the model's order, so that every format has the same names and the same numbers.
 
-use crate::Ranking;
 use crate::network::places;
-use crate::ranking::Row;
 use crate::style::COLOURS;
+use headwater::Ranking;
 use headwater::model::{ChangeKind, Diagnostics, Track};
+use headwater::ranking::RankedAgent;
 use headwater::{Combination, Error, Evidence, Model, influence};
 use jiff::{Timestamp, ToSpan};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -237,9 +237,9 @@ impl<'a> Field<'a> {
 
 /// What a ranking knows of an agent.
 enum Presence {
-    Real(fn(&Row) -> Option<f64>),
-    Whole(fn(&Row) -> Option<usize>),
-    Text(fn(&Row) -> Option<&String>),
+    Real(fn(&RankedAgent) -> Option<f64>),
+    Whole(fn(&RankedAgent) -> Option<usize>),
+    Text(fn(&RankedAgent) -> Option<&String>),
 }
 
 const KNOWN: [(&str, Presence); 20] = [
@@ -272,7 +272,7 @@ impl Network {
     /// is fine; of the others less is known.
     pub fn new(model: &Model, ranking: &Ranking, choice: &Choice) -> Result<Self, Error> {
         let agents = model.roster.agents().to_vec();
-        let mut rows: Vec<Option<&Row>> = vec![None; agents.len()];
+        let mut rows: Vec<Option<&RankedAgent>> = vec![None; agents.len()];
         for row in &ranking.agents {
             rows[model.roster.agent(&row.agent)?] = Some(row);
         }
@@ -331,7 +331,7 @@ impl Network {
         } else {
             Vec::new()
         };
-        let rows: HashMap<&str, &Row> = ranking.agents.iter().map(|row| (row.agent.as_str(), row)).collect();
+        let rows: HashMap<&str, &RankedAgent> = ranking.agents.iter().map(|row| (row.agent.as_str(), row)).collect();
         let looks = self.agents.iter().enumerate().map(|(agent, name)| {
             let row = rows.get(name.as_str());
             Look {
@@ -366,7 +366,7 @@ impl Network {
     }
 }
 
-fn values(known: &Presence, rows: &[Option<&Row>]) -> Values {
+fn values(known: &Presence, rows: &[Option<&RankedAgent>]) -> Values {
     let rows = rows.iter().copied();
     match known {
         Presence::Real(get) => Values::Real(rows.map(|row| row.and_then(get)).collect()),
@@ -403,7 +403,7 @@ fn description(model: &Model, ranking: &Ranking) -> String {
         model.method.name(),
         Cell::Real(model.adaptation),
         ranking.truth,
-        ranking.verdict.text
+        ranking.verdict
     )
 }
 
@@ -416,8 +416,8 @@ fn facts(model: &Model, ranking: &Ranking) -> Vec<Column> {
         ("reference", text(&ranking.reference)),
         ("method", text(model.method.name())),
         ("adaptation", real(model.adaptation)),
-        ("supported", Values::Flag(vec![Some(ranking.verdict.supported)])),
-        ("verdict", text(&ranking.verdict.text)),
+        ("supported", Values::Flag(vec![Some(ranking.verdict.supported())])),
+        ("verdict", text(&ranking.verdict.to_string())),
     ];
     facts.into_iter().map(|(name, values)| Column { name, values }).collect()
 }
@@ -473,7 +473,7 @@ fn history(model: &Model, edges: &[Edge], choice: &Choice, wanted: impl Fn(usize
                 combination: (*combination).clone(),
                 evidence: (*evidence).clone(),
                 adaptation: model.adaptation,
-                method: model.method,
+                method: model.method.clone(),
                 truth,
                 innovation: None,
                 likelihoods: None,
@@ -540,9 +540,10 @@ fn bounds(track: &Track, steps: &[usize]) -> (bool, Vec<String>) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::ranking;
     use headwater::Roster;
-    use headwater::model::{Method, Snapshot, Truth};
+    use headwater::learn::whitened::WhitenedParams;
+    use headwater::model::{Snapshot, Truth};
+    use headwater::{Method, ranking};
 
     fn model(names: &[&str], columns: Vec<f64>) -> Model {
         let agents = names.len();
@@ -552,7 +553,7 @@ pub(super) mod tests {
             evidence: Evidence::from_rows((0..agents).map(|agent| 0.5 - 0.2 * agent as f64).collect(), agents, 1)
                 .unwrap(),
             adaptation: 0.1,
-            method: Method::Whitened,
+            method: Method::Whitened(WhitenedParams::default()),
             truth: Some(Truth { hypothesis: 0, agreement: 0.75 }),
             innovation: None,
             likelihoods: None,
@@ -577,7 +578,7 @@ pub(super) mod tests {
 
     fn ranked(model: &Model) -> Ranking {
         let mut ranking = Ranking::new(model).unwrap();
-        let edge = |speaker: usize, listener: usize, p_value: f64| ranking::Edge {
+        let edge = |speaker: usize, listener: usize, p_value: f64| ranking::RankedEdge {
             source: model.roster.agents()[speaker].clone(),
             target: model.roster.agents()[listener].clone(),
             weight: model.combination.weight(speaker, listener),

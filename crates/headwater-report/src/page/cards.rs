@@ -4,9 +4,9 @@
 
 use super::pack::brief;
 use crate::explanation::{shifts, strongest};
-use crate::ranking::{Ranking, Row};
-use crate::words::{count, number, percent, within};
 use headwater::influence::{Attribution, Paths, Removals, WhatIf};
+use headwater::ranking::{RankedAgent, Ranking};
+use headwater::words::{count, number, percent, within};
 use headwater::{Error, Model};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub(super) fn cards(model: &Model, ranking: &Ranking, truth: usize, chosen: &[us
     let (sources, reach) = (attribution.sources_of_many(chosen), attribution.reach_of_many(chosen));
     let paths = Paths::new(&stochastic, model.adaptation);
     let outcomes = Removals::new(model)?.of(chosen)?;
-    let mut rows: Vec<Option<&Row>> = vec![None; model.roster.agents().len()];
+    let mut rows: Vec<Option<&RankedAgent>> = vec![None; model.roster.agents().len()];
     for row in &ranking.agents {
         rows[model.roster.agent(&row.agent)?] = Some(row);
     }
@@ -96,7 +96,7 @@ pub(super) fn cards(model: &Model, ranking: &Ranking, truth: usize, chosen: &[us
 }
 
 /// Why an agent ranks where it does.
-fn why(row: &Row, ranking: &Ranking, known: f64) -> Vec<String> {
+fn why(row: &RankedAgent, ranking: &Ranking, known: f64) -> Vec<String> {
     let agents = ranking.agents.len();
     let part = row.share.map_or(String::new(), |share| format!(", {} of all influence", percent(share)));
     let mut why = vec![format!(

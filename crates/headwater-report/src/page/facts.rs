@@ -84,7 +84,7 @@ fn flatten(value: &Value, above: &str, rows: &mut Vec<(String, String)>) {
         if value.is_object() {
             flatten(value, &label, rows);
         } else if let Some(share) = value.as_f64().filter(|_| key.ends_with("_share")) {
-            rows.push((label, crate::words::percent(share)));
+            rows.push((label, headwater::words::percent(share)));
         } else if let Some(text) = plain(value).filter(|text| text != "0" && !text.is_empty()) {
             rows.push((label, text));
         }

@@ -4,9 +4,9 @@
 use super::Page;
 use crate::error::Error;
 use crate::svg::escape;
-use crate::words::{number, percent};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use headwater::words::{number, percent};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 

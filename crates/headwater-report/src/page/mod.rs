@@ -15,16 +15,17 @@ pub use cards::{Card, Without};
 pub use facts::Facts;
 pub use opinions::Opinions;
 pub use pack::Packed;
-pub use verdict::Verdict;
+pub use verdict::PageVerdict;
 
 use crate::error::Error;
 use crate::network::places;
-use crate::ranking::Ranking;
-use crate::words::{count, number, percent, within};
+use headwater::Method;
+use headwater::Ranking;
 use headwater::compare::GroundTruth;
 use headwater::graph::Graph;
 use headwater::influence::Influence;
-use headwater::model::{ChangeKind, Method, Track};
+use headwater::model::{ChangeKind, Track};
+use headwater::words::{count, number, percent, within};
 use headwater::{Combination, Model, Panel, influence};
 use headwater_files::show_time;
 use pack::brief;
@@ -105,7 +106,7 @@ pub struct Page {
     /// Above everything.
     pub title: String,
     /// First thing on the page.
-    pub verdict: Verdict,
+    pub verdict: PageVerdict,
     /// Names in the model's order; every index counts here.
     pub agents: Vec<String>,
     /// The first is the reference.
@@ -197,7 +198,8 @@ impl Page {
     ///
     /// ```
     /// use headwater::simulate::{WorldParams, simulate};
-    /// use headwater_report::{Ranking, page::{ReportInput, Page}};
+    /// use headwater::Ranking;
+    /// use headwater_report::page::{Page, ReportInput};
     /// let (panel, truth) = simulate(&WorldParams { steps: 50, ..WorldParams::default() })?;
     /// let ranking = Ranking::new(&truth)?;
     /// let page = Page::new(&ReportInput { beliefs: Some(&panel), ..ReportInput::new(&truth, &ranking) })?;
@@ -228,13 +230,13 @@ impl Page {
             left_off.push(format!("Opinions are means over {} at a time.", count(opinions.merged, "bin")));
         }
         let notes = match ranking.notes.is_empty() {
-            true => Ranking::of(model, &found)?.notes,
+            true => Ranking::from_influence(model, &found)?.notes,
             false => ranking.notes.clone(),
         };
         Ok(Page {
             format: FORMAT.to_owned(),
             title: title(from),
-            verdict: Verdict::new(from, given, &notes),
+            verdict: PageVerdict::new(from, given, &notes),
             agents: model.roster.agents().to_vec(),
             hypotheses: model.roster.hypotheses().to_vec(),
             reference: 0,

@@ -1,24 +1,25 @@
 //! The first thing on the page: who drives opinion here, how sure we are, what was assumed; in words for an analyst.
 
 use super::ReportInput;
-use crate::ranking::{Ranking, Row, judged};
-use crate::words::{count, number, percent, within};
-use headwater::Model;
-use headwater::confidence::discoveries;
-use headwater::model::{Method, Status};
+use headwater::evaluate::{Outcome, discoveries};
+use headwater::learn::refit_note;
+use headwater::model::Status;
+use headwater::ranking::{RankedAgent, Ranking};
+use headwater::words::{count, number, percent, within};
+use headwater::{Method, Model};
 use serde::{Deserialize, Serialize};
 
-/// Share of false alarms tolerated among the agents called significant.
+/// False discovery rate of the agents called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// How to measure what was not measured.
-const MEASURE: &str = "headwater rank MODEL --beliefs BELIEFS --bootstrap 200 --null 200 --format json > ranking.json, then headwater report MODEL --ranking ranking.json";
+const MEASURE: &str = "rank the model together with its beliefs, with 200 bootstrap resamples and 200 circular shifts, and make the page from that ranking";
 
 /// What the page says first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// Absent when nobody measured whether the data support an answer.
-    pub supported: Option<bool>,
+pub struct PageVerdict {
+    /// Whether the data support an answer, as the ranking has it.
+    pub outcome: Outcome,
     /// One sentence: who drives opinion here.
     pub headline: String,
     /// The verdict's own words, as `rank` prints them.
@@ -31,32 +32,25 @@ pub struct Verdict {
     pub warnings: Vec<String>,
 }
 
-impl Verdict {
+impl PageVerdict {
     /// `notes` are those of the model's plain ranking, which files do not carry.
     pub(super) fn new(from: &ReportInput<'_>, given: bool, notes: &[String]) -> Self {
         let (model, ranking) = (from.model, from.ranking);
-        let supported = supported(model, ranking);
+        let outcome = ranking.verdict.outcome;
         let mut warnings = model.diagnostics.warnings.clone();
         warnings.extend(notes.iter().map(|note| sentence(note.trim_start_matches("* "))));
         let resampled = ranking.agents.iter().any(|row| row.share_low.is_some() || row.p_value.is_some());
-        if resampled && !matches!(model.method, Method::Whitened | Method::StateSpace) {
-            warnings.push("Intervals and p-values are those of the whitened learner on the same beliefs.".to_owned());
-        }
-        Verdict {
-            supported,
-            headline: headline(model, ranking, supported),
-            text: ranking.verdict.text.clone(),
-            sure: sure(model, ranking, supported),
+        let refit = refit_note(model).filter(|note| resampled && !notes.contains(note));
+        warnings.extend(refit.map(|note| sentence(&note)));
+        PageVerdict {
+            outcome,
+            headline: headline(model, ranking, outcome),
+            text: ranking.verdict.to_string(),
+            sure: sure(model, ranking, outcome),
             assumed: assumed(model, given),
             warnings,
         }
     }
-}
-
-/// Nothing was measured when the verdict is only what a model without a forecast gets.
-fn supported(model: &Model, ranking: &Ranking) -> Option<bool> {
-    let untested = model.diagnostics.skill.is_none() && ranking.verdict == judged(model);
-    (!untested).then_some(ranking.verdict.supported)
 }
 
 fn sentence(note: &str) -> String {
@@ -65,19 +59,19 @@ fn sentence(note: &str) -> String {
     format!("{capital}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-fn headline(model: &Model, ranking: &Ranking, supported: Option<bool>) -> String {
+fn headline(model: &Model, ranking: &Ranking, outcome: Outcome) -> String {
     let Some(first) = ranking.agents.first() else { return "There is nobody here.".to_owned() };
     let name = within(&first.agent);
-    if supported == Some(false) {
+    if outcome == Outcome::NoEvidence {
         return format!("No evidence that these agents listen to each other; that {name} comes first may be chance.");
     }
     let much = first.share.map_or(String::new(), |share| format!(" with {} of all influence", percent(share)));
-    if supported.is_none() && model.method != Method::Given {
+    if outcome == Outcome::NotTested && model.method != Method::Given {
         return format!(
-            "{name} comes first{much}, but nobody has tested whether these agents listen to each other at all."
+            "{name} comes first{much}, but whether these agents listen to each other at all was not tested."
         );
     }
-    let rivals: Vec<&Row> = ranking.agents.iter().skip(1).filter(|row| row.rank_low == Some(1)).collect();
+    let rivals: Vec<&RankedAgent> = ranking.agents.iter().skip(1).filter(|row| row.rank_low == Some(1)).collect();
     match rivals.len() {
         0 if first.rank_high == Some(1) => {
             format!("{name} drives opinion here{much}, and at least 90% of the resamples agree.")
@@ -96,13 +90,11 @@ fn headline(model: &Model, ranking: &Ranking, supported: Option<bool>) -> String
     }
 }
 
-fn sure(model: &Model, ranking: &Ranking, supported: Option<bool>) -> Vec<String> {
+fn sure(model: &Model, ranking: &Ranking, outcome: Outcome) -> Vec<String> {
     let mut sure = Vec::new();
     let first = ranking.agents.first();
-    if supported.is_none() && model.method != Method::Given {
-        sure.push(format!(
-            "Whether the data support an answer was not measured. To measure it, learn the model with steps to spare for a forecast, or run: {MEASURE}."
-        ));
+    if outcome == Outcome::NotTested && model.method != Method::Given {
+        sure.push(format!("Whether the data support an answer was not tested. To test it, {MEASURE}."));
     }
     let interval = first.and_then(|row| Some((row, row.share_low?, row.share_high?, row.rank_low?, row.rank_high?)));
     match interval {
@@ -126,13 +118,13 @@ fn sure(model: &Model, ranking: &Ranking, supported: Option<bool>) -> Vec<String
         None if model.method == Method::Given => {
             sure.push("The network was given, not estimated: its numbers have no intervals.".to_owned());
         }
-        None => sure.push(format!("How far the shares may be off was not measured; to measure it: {MEASURE}.")),
+        None => sure.push(format!("How uncertain the shares are was not measured; to measure it, {MEASURE}.")),
     }
     let p_values: Option<Vec<f64>> = ranking.agents.iter().map(|row| row.p_value).collect();
     if let (Some(p_values), Some(row)) = (p_values.filter(|values| !values.is_empty()), first) {
         let heard = discoveries(&p_values, FALSE_DISCOVERIES).into_iter().filter(|found| *found).count();
         sure.push(format!(
-            "{heard} of {} are heard by others more than chance would have it; a world in which nobody listens has {} heard as much with probability {:.3}.",
+            "{heard} of {} are significant at 5 % after Benjamini–Hochberg; for {} the permutation test gives p = {:.3}.",
             count(p_values.len(), "agent"),
             within(&row.agent),
             p_values[0]
@@ -173,10 +165,10 @@ fn assumed(model: &Model, given: bool) -> Vec<String> {
     } else if model.method != Method::Given {
         assumed.push("Anybody may hear anybody: no graph was given.".to_owned());
     }
-    match model.method {
-        Method::StateSpace => assumed
+    match &model.method {
+        Method::StateSpace(_) => assumed
             .push("Posts show opinions with noise, and silence says nothing of what the silent think.".to_owned()),
-        Method::Whitened | Method::Gsl | Method::AsReleased => assumed.push(
+        Method::Whitened(_) | Method::Tracked(_) | Method::Gsl(_) | Method::AsReleased(_) => assumed.push(
             "What agents say is what they believe, without noise; the silent still think what they last said."
                 .to_owned(),
         ),

@@ -11,10 +11,11 @@
 //! (I + μc²G) R = Yᵀ − c·XᵀA and A ← A + μc·XR give the same A as B single steps, at the speed of matrix products;
 //! row i of R is the residual that step i met.
 
+use super::Method;
+use super::forecast::{self, Forecast};
 use crate::combination::dot;
-use crate::confidence::{self, Forecast};
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Method, Skill};
+use crate::model::{self, Column, Diagnostics, Skill};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
@@ -45,6 +46,9 @@ pub enum Constraint {
 /// | `sparsity` | 0 | α, soft threshold μα after each update | ≥ 0 |
 /// | `passes` | 1 | times the data are gone through | ≥ 1 |
 /// | `constraint` | free | what columns must satisfy | |
+/// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
+/// | `evidence` | none | L̄ where it is known; the regressors are then not centred | N × H |
+/// | `initial` | none | the first weights, column by column; equal weights when not given | N² numbers |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GslParams {
     /// δ.
@@ -61,6 +65,15 @@ pub struct GslParams {
     pub passes: usize,
     /// What columns must satisfy.
     pub constraint: Constraint,
+    /// For each listener the speakers it may hear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub support: Option<Vec<Vec<usize>>>,
+    /// L̄, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// The first weights, column by column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<Vec<f64>>,
 }
 
 impl Default for GslParams {
@@ -73,6 +86,9 @@ impl Default for GslParams {
             sparsity: 0.0,
             passes: 1,
             constraint: Constraint::Free,
+            support: None,
+            evidence: None,
+            initial: None,
         }
     }
 }
@@ -177,12 +193,14 @@ struct Pending {
 }
 
 impl Gsl {
-    /// A learner that starts from uniform weights.
-    pub fn new(roster: Roster, params: GslParams) -> Result<Self, Error> {
+    /// A learner that has seen nothing.
+    pub fn new(roster: Roster, mut params: GslParams) -> Result<Self, Error> {
         params.check()?;
+        // Kept beside the other parameters while learning, and recorded with them in the model.
+        let (support, evidence, initial) = (params.support.take(), params.evidence.take(), params.initial.take());
         let (agents, ratios) = (roster.agents().len(), roster.ratios());
         let cells = agents * ratios;
-        Ok(Gsl {
+        let mut learner = Gsl {
             columns: vec![1.0 / agents as f64; agents * agents],
             window: Window { frames: Vec::new(), sum: vec![0.0; cells], sum_before: vec![0.0; cells], seen: 0 },
             roster,
@@ -193,7 +211,27 @@ impl Gsl {
             pending: Pending::default(),
             pass: 0,
             learned: 0,
-        })
+        };
+        if let Some(support) = support {
+            learner = learner.within(support)?;
+        }
+        if let Some(initial) = initial {
+            learner = learner.starting_from(&Combination::from_columns(initial, agents)?)?;
+        }
+        if let Some(evidence) = evidence {
+            learner = learner.knowing(evidence)?;
+        }
+        Ok(learner)
+    }
+
+    /// Every parameter, with the support, the known evidence and the first weights.
+    fn all_params(&self) -> GslParams {
+        GslParams {
+            support: self.support.clone(),
+            evidence: self.known.clone(),
+            initial: self.initial.clone(),
+            ..self.params.clone()
+        }
     }
 
     /// Starts from these weights instead.
@@ -646,6 +684,7 @@ impl Gsl {
             })
             .collect();
         let recent = Panel::complete(self.roster.clone(), order)?;
+        let method = Method::Gsl(self.all_params());
         let dense = Combination::from_columns(self.columns, self.roster.agents().len())?;
         let combination = if self.support.is_some() { dense.to_sparse() } else { dense };
         let sums = combination.column_sums();
@@ -659,7 +698,7 @@ impl Gsl {
             evidence,
             adaptation: self.params.adaptation,
             track: model::Track::default(),
-            method: Method::Gsl,
+            method,
             innovation: None,
             likelihoods: None,
             diagnostics: Diagnostics {
@@ -921,5 +960,5 @@ pub fn gsl(panel: &Panel, params: &GslParams) -> Result<Model, Error> {
     if params.passes > 1 {
         forecast = held_out(panel, learner.afresh(params.clone())?)?;
     }
-    learner.finish(panel, confidence::skill(panel, &forecast))
+    learner.finish(panel, forecast::skill(panel, &forecast))
 }

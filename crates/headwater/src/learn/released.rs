@@ -4,8 +4,9 @@
 //! window is the whole past, the evidence is computed with A where the paper has Aᵀ, several passes are made over the data
 //! without projection, and columns are normalised once at the end. Nobody should learn from their own data with it.
 
+use super::Method;
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Method, Track};
+use crate::model::{self, Column, Diagnostics, Track};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::{Mat, MatRef};
 use rand::{RngExt, SeedableRng};
@@ -195,7 +196,7 @@ fn finish(panel: &Panel, weights: &Mat<f64>, params: &ReleasedParams) -> Result<
         innovation: None,
         evidence: Evidence::from_matrix(evidence.as_ref())?,
         adaptation: params.adaptation,
-        method: Method::AsReleased,
+        method: Method::AsReleased(params.clone()),
         likelihoods: None,
         diagnostics: Diagnostics {
             columns: panel.roster().agents().iter().map(|agent| Column::statistical(agent, ratios)).collect(),

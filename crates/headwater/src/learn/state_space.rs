@@ -9,6 +9,7 @@
 //!
 //! Legend: B = (1−δ)A, d = δL̄, Q_k the covariance of δw for agent k, Ω the noise of a post; G_k, c_k as in the fit.
 
+use super::Method;
 use super::ar_baseline;
 use super::common_trend::CommonTrend;
 use super::fit;
@@ -18,9 +19,11 @@ use super::moments::Moments;
 use super::regressors::{DistinctAgents, Regressors};
 use super::simplex;
 use super::strengths::{self, Strengths};
-use super::whitened::{self, Estimate, WhitenedParams};
+use super::whitened::{self, Estimate};
 use crate::error::require;
-use crate::model::{self, Column, Common, Diagnostics, Innovation, Method, Skill, Smoothing, Track, Weights};
+use crate::model::{
+    self, Column, Common, Diagnostics, Innovation, Skill, Smoothing, Track, WeightKind, WeightsSelection,
+};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -32,9 +35,9 @@ use std::sync::Arc;
 /// |---|---|---|---|
 /// | `adaptation` | none | δ; estimated when not given | (0, 1) |
 /// | `constraint` | simplex | what a listener's weights must satisfy | |
-/// | `weights` | edges | one weight per edge, or one strength per speaker | |
+/// | `weights` | none | one weight per edge, or one strength per speaker; when not given [`fit`](crate::fit()) chooses by forecast skill where there is a support, and the learner itself takes edges | |
 /// | `ridge` | 0 | added to every G_k, relative to its mean diagonal | ≥ 0 |
-/// | `pull` | 500 | how strongly a weight is drawn to what others give the same speaker: 1/variance, per speaker heard | ≥ 0 |
+/// | `shrinkage` | 500 | of a weight towards what others give the same speaker: 1/variance, per speaker of the listener | ≥ 0 |
 /// | `rounds` | 200 | of expectation-maximisation, at most | ≥ 1 |
 /// | `tolerance` | 2e-6 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
@@ -44,10 +47,11 @@ use std::sync::Arc;
 pub struct StateSpaceParams {
     pub adaptation: Option<f64>,
     pub constraint: Constraint,
-    pub weights: Weights,
+    pub weights: Option<WeightKind>,
     pub ridge: f64,
-    pub pull: f64,
+    pub shrinkage: f64,
     pub rounds: usize,
+    #[serde(with = "super::method::infinite")]
     pub tolerance: f64,
     pub support: Option<Vec<Vec<usize>>>,
     pub common: Option<Vec<usize>>,
@@ -58,9 +62,9 @@ impl Default for StateSpaceParams {
         StateSpaceParams {
             adaptation: None,
             constraint: Constraint::Simplex,
-            weights: Weights::Edges,
+            weights: None,
             ridge: 0.0,
-            pull: 500.0,
+            shrinkage: 500.0,
             rounds: 200,
             tolerance: 2e-6,
             support: None,
@@ -283,7 +287,7 @@ impl<'a> StateSpaceLearner<'a> {
             combination,
             evidence: Evidence::from_rows(evidence.collect(), agents, ratios)?,
             adaptation,
-            method: Method::StateSpace,
+            method: Method::StateSpace(StateSpaceParams { weights: Some(self.params.kind()), ..self.params.clone() }),
             truth: Some(model::settled(&believed, adaptation)),
             innovation: Some(Innovation::from_cells((0..agents).flat_map(news).collect(), agents, ratios)?),
             likelihoods: None,
@@ -339,8 +343,9 @@ impl<'a> StateSpaceLearner<'a> {
                 rounds: round.number,
                 converged: round.converged,
                 noise: (0..ratios).map(|h| (0..ratios).map(|g| dynamics.noise[(h, g)]).collect()).collect(),
-                weights: self.params.weights,
-                pull: self.params.pull,
+                weights: self.params.kind(),
+                shrinkage: self.params.shrinkage,
+                selection: None,
                 adaptation_given: self.params.adaptation.is_some(),
                 strengths: self.state.strengths.as_ref().map(Strengths::relative),
                 self_weight: self.state.strengths.as_ref().map(|found| found.self_weight(&design)),
@@ -394,48 +399,43 @@ fn beyond_common(panel: &Panel, params: &StateSpaceParams, found: &HeldOut) -> R
     Ok(Some(Skill { beyond_common: (rival > 0.0).then(|| 1.0 - network / rival), ..skill }))
 }
 
-/// Which kind of weights a panel with a graph supports.
+/// The choice between one weight per edge and one strength per speaker, and the skill of the chosen kind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
-    /// The kind chosen.
-    pub weights: Weights,
-    /// Its skill on unseen steps; none where there are too few to hold some out.
+#[non_exhaustive]
+pub struct WeightsChoice {
+    /// The kind chosen, and what it was compared by.
+    pub selection: WeightsSelection,
+    /// Skill of the chosen kind on held-out steps; none where there are too few to hold some out.
     pub skill: Option<Skill>,
-    /// Why, with the numbers.
-    pub reason: String,
 }
 
-/// Strengths or edges: whichever forecasts unseen steps better, or the fewer numbers when nothing tells.
-pub fn choose(panel: &Panel, params: &StateSpaceParams) -> Result<Choice, Error> {
-    let of = |weights: Weights| StateSpaceParams { weights, ..params.clone() };
-    let unknown = || {
-        let reason = "one strength per speaker: too few steps to compare with one weight per edge".into();
-        Ok(Choice { weights: Weights::Strengths, skill: None, reason })
+/// Strengths or edges: whichever forecasts held-out steps better; strengths, which are fewer numbers, where that cannot be
+/// measured.
+pub fn choose(panel: &Panel, params: &StateSpaceParams) -> Result<WeightsChoice, Error> {
+    let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
+    let unmeasured = || {
+        let selection = WeightsSelection { chosen: WeightKind::Strengths, skill_edges: None, skill_strengths: None };
+        Ok(WeightsChoice { selection, skill: None })
     };
     // Small fits keep one core busy.
     let (strengths, edges) =
-        rayon::join(|| held_out(panel, &of(Weights::Strengths)), || held_out(panel, &of(Weights::Edges)));
+        rayon::join(|| held_out(panel, &with(WeightKind::Strengths)), || held_out(panel, &with(WeightKind::Edges)));
     let strengths = match strengths {
-        Err(Error::NotReady { .. }) => return unknown(),
+        Err(Error::NotReady { .. }) => return unmeasured(),
         other => other?,
     };
     let edges = edges?;
-    let (Some(strong), Some(free)) = (strengths.skill, edges.skill) else { return unknown() };
-    let gain = |skill: &Skill| 100.0 * skill.against_own_past;
-    let told = |chosen: &str, skill: &Skill, other: &str, rival: &Skill| {
-        format!(
-            "{chosen}: on unseen steps its forecasts gain {:.3} % on each agent's own past, those of {other} {:.3} %",
-            gain(skill),
-            gain(rival)
-        )
+    let (Some(strong), Some(free)) = (strengths.skill, edges.skill) else { return unmeasured() };
+    let (chosen, found) = match strong.against_own_past >= free.against_own_past {
+        true => (WeightKind::Strengths, strengths),
+        false => (WeightKind::Edges, edges),
     };
-    let names = ["one strength per speaker", "one weight per edge"];
-    let (weights, found, reason) = if strong.against_own_past >= free.against_own_past {
-        (Weights::Strengths, strengths, told(names[0], &strong, names[1], &free))
-    } else {
-        (Weights::Edges, edges, told(names[1], &free, names[0], &strong))
+    let selection = WeightsSelection {
+        chosen,
+        skill_edges: Some(free.against_own_past),
+        skill_strengths: Some(strong.against_own_past),
     };
-    Ok(Choice { weights, skill: beyond_common(panel, &of(weights), &found)?, reason })
+    Ok(WeightsChoice { selection, skill: beyond_common(panel, &with(chosen), &found)? })
 }
 
 /// Borders of so many stretches of transitions, as even as can be.
@@ -496,21 +496,9 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
 }
 
 impl StateSpaceParams {
-    /// What a model was probably learned with: its weights tell whether they were constrained, to which edges, and what
-    /// they are made of.
-    pub fn like(model: &Model) -> Self {
-        let WhitenedParams { constraint, support, .. } = WhitenedParams::like(model);
-        let usual = StateSpaceParams { constraint, support, ..StateSpaceParams::default() };
-        let Some(smoothing) = &model.diagnostics.smoothing else { return usual };
-        let weights = if usual.support.is_some() { smoothing.weights } else { Weights::Edges };
-        let pull = if smoothing.pull >= 0.0 { smoothing.pull } else { usual.pull };
-        StateSpaceParams {
-            weights,
-            pull,
-            adaptation: smoothing.adaptation_given.then_some(model.adaptation),
-            common: smoothing.common.as_ref().map(|common| common.groups.clone()),
-            ..usual
-        }
+    /// What the weights are made of; edges unless told otherwise.
+    pub(crate) fn kind(&self) -> WeightKind {
+        self.weights.unwrap_or_default()
     }
 
     /// Whether every parameter is in its range.
@@ -519,12 +507,13 @@ impl StateSpaceParams {
             model::check_adaptation(adaptation)?;
         }
         require(self.ridge >= 0.0 && self.ridge.is_finite(), "ridge", self.ridge, "zero or more")?;
-        require(self.pull >= 0.0 && self.pull.is_finite(), "pull", self.pull, "zero or more")?;
+        let shrinkage = self.shrinkage;
+        require(shrinkage >= 0.0 && shrinkage.is_finite(), "shrinkage", shrinkage, "zero or more")?;
         require(self.rounds >= 1, "rounds", self.rounds, "at least 1")?;
         require(self.tolerance >= 0.0, "tolerance", self.tolerance, "zero or more")?;
-        let graph = self.weights == Weights::Edges || self.support.is_some();
+        let graph = self.weights != Some(WeightKind::Strengths) || self.support.is_some();
         require(graph, "weights", "strengths", "edges when no graph says who may hear whom")?;
-        let simplex = self.weights == Weights::Edges || self.constraint == Constraint::Simplex;
+        let simplex = self.weights != Some(WeightKind::Strengths) || self.constraint == Constraint::Simplex;
         require(simplex, "constraint", "free", "simplex with strengths, which are shares by nature")
     }
 }
@@ -662,8 +651,8 @@ impl State {
         let sum = 1.0 - params.adaptation.unwrap_or(FIRST_ADAPTATION);
         let nothing = Moments::empty(agents, ratios);
         let design = Regressors::by(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
-        let strengths = match (params.weights, &params.support) {
-            (Weights::Strengths, Some(_)) => Some(Strengths::equal(agents, &design, FIRST_SELF_WEIGHT)),
+        let strengths = match (params.kind(), &params.support) {
+            (WeightKind::Strengths, Some(_)) => Some(Strengths::equal(agents, &design, FIRST_SELF_WEIGHT)),
             _ => None,
         };
         let columns = design.each(|position| {
@@ -845,9 +834,9 @@ impl State {
             let (mut gram, mut linear) =
                 fit::normal(&listener_moments, &inverted(&innovation[design.listeners[position]]));
             fit::lift(&mut gram, params.ridge.max(1e-14));
-            for (place, pull, middle) in pulls(design, position, common, params.pull) {
-                gram[(place, place)] += pull;
-                linear[place] += pull * middle;
+            for (place, precision, middle) in shrunk(design, position, common, params.shrinkage) {
+                gram[(place, place)] += precision;
+                linear[place] += precision * middle;
             }
             (gram, linear)
         };
@@ -900,15 +889,15 @@ impl State {
         let (mut sum, mut weights) = (self.sum, columns.clone());
         for _ in 0..STEPS_FOR_ADAPTATION {
             let found = at(sum, &weights);
-            let pull: f64 = found.iter().flatten().map(|optimum| optimum.multiplier).sum();
+            let slope: f64 = found.iter().flatten().map(|optimum| optimum.multiplier).sum();
             let stiffness: f64 = found.iter().flatten().map(|optimum| optimum.stiffness).sum();
             weights = keep(found, &weights);
-            if pull > 0.0 {
+            if slope > 0.0 {
                 low = sum;
             } else {
                 high = sum;
             }
-            let newton = sum + pull / stiffness;
+            let newton = sum + slope / stiffness;
             let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
             let moved = (next - sum).abs();
             sum = next;
@@ -934,8 +923,8 @@ impl State {
         }
         self.common = given.iter().map(|(weight, even)| if *even > 0.0 { weight / even } else { 0.0 }).collect();
         let far = |(position, weights): (usize, &Vec<f64>)| -> f64 {
-            let pulled = pulls(design, position, &self.common, params.pull);
-            pulled.map(|(place, pull, middle)| 0.5 * pull * (weights[place] - middle).powi(2)).sum()
+            let terms = shrunk(design, position, &self.common, params.shrinkage);
+            terms.map(|(place, precision, middle)| 0.5 * precision * (weights[place] - middle).powi(2)).sum()
         };
         self.penalty = self.columns.iter().enumerate().map(far).sum();
     }
@@ -1019,19 +1008,19 @@ impl Resampling {
     }
 }
 
-/// For each weight a listener gives another: its place, how strongly it is pulled, and to where. A weight is pulled
-/// towards what others give the same speaker, as a share of what all speakers of the listener would get evenly.
-fn pulls<'a>(
+/// The shrinkage of each weight a listener gives another: its place, precision and centre. A weight is shrunk towards
+/// what others give the same speaker, as a share of what all speakers of the listener would get evenly.
+fn shrunk<'a>(
     design: &'a Regressors<'_>,
     position: usize,
     common: &'a [f64],
-    pull: f64,
+    shrinkage: f64,
 ) -> impl Iterator<Item = (usize, f64, f64)> + 'a {
     let speakers = design.regressors(position);
     let own = design.original(design.listeners[position]);
     let count = speakers.len() as f64;
     let others = speakers.iter().enumerate().filter(move |(_, speaker)| **speaker != own);
-    others.map(move |(place, &speaker)| (place, pull * count, common[speaker] / count))
+    others.map(move |(place, &speaker)| (place, shrinkage * count, common[speaker] / count))
 }
 
 /// W = Q⁻¹; Q has been floored.

@@ -9,8 +9,10 @@
 //! starts anew. A change of the true state leaves all of that as it was and shows in which symbols occur: the residual
 //! over δ *is* the log-likelihood ratio of the private observation, and its sum against the present truth is a CUSUM too.
 
+use super::Method;
 use super::change_detector::{ChangeDetector, EVIDENCE};
 use super::fit::{self, Fit, Standing};
+use super::forecast::Forecast;
 use super::gsl::Constraint;
 use super::moments::{Moments, affordable};
 use super::private_likelihoods;
@@ -18,10 +20,9 @@ use super::regressors::{DistinctAgents, Regressors};
 use super::ring::Ring;
 use super::symbols::Split;
 use super::whitened::{self, Means, Precision, WhitenedParams};
-use crate::confidence::Forecast;
 use crate::error::require;
 use crate::model::{
-    self, Change, ChangeKind, Column, Diagnostics, Innovation, Likelihood, Method, Snapshot, Status, Track, Truth,
+    self, Change, ChangeKind, Column, Diagnostics, Innovation, Likelihood, Snapshot, Status, Track, Truth,
 };
 use crate::panel::LARGEST_LOG_RATIO;
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
@@ -824,7 +825,7 @@ impl Tracker {
             combination,
             evidence: Evidence::from_rows(evidence, agents, ratios)?,
             adaptation,
-            method: Method::Whitened,
+            method: Method::Tracked(self.params.clone()),
             truth: Some(Truth { hypothesis: truth, agreement: model::agreement(&recent, adaptation, truth) }),
             innovation: Some(Innovation::from_cells(innovation, agents, ratios)?),
             likelihoods: known_likelihoods.then(|| found.into_iter().map(likelihood).collect()),

@@ -12,6 +12,7 @@
 //! Legend: S, C the moments; W_k = Σ_k⁻¹ the weights of listener k's hypotheses; `G_k = Σ W[h,g]S[h,g]`, c_k likewise;
 //! b_k = G_k⁻¹c_k estimates (1−δ) times column k.
 
+use super::Method;
 use super::fit::{self, Fit, Standing};
 use super::gsl::Constraint;
 use super::moments::Moments;
@@ -20,7 +21,7 @@ use super::regressors::{DistinctAgents, ListenerMoments, Regressors};
 use super::simplex;
 use super::symbols::{self, Split, Transitions};
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Innovation, Likelihood, Method, Status, Track, Truth};
+use crate::model::{self, Column, Diagnostics, Innovation, Likelihood, Status, Track, Truth};
 use crate::{Combination, Error, Evidence, Model, Panel, progress};
 use faer::Mat;
 use faer::prelude::Solve;
@@ -53,6 +54,7 @@ pub struct WhitenedParams {
     /// Whether to look for symbols.
     pub symbols: bool,
     /// Operations the search for symbols may take, about.
+    #[serde(with = "super::method::infinite")]
     pub budget: f64,
     /// For each listener the speakers it may hear.
     pub support: Option<Vec<Vec<usize>>>,
@@ -254,7 +256,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
             panel.roster().list(&confounded)
         ));
     }
-    let mut model = assemble(panel, &means, combination, adaptation)?;
+    let mut model = assemble(panel, &means, combination, adaptation, params)?;
     silence_the_still(&mut model, &distinct)?;
     let exact = private_models(&mut model, panel, &means, listeners, &splits, &mut warnings)?;
     let vote = if params.adaptation.is_some() || !votes.is_empty() { 0.0 } else { variance_of_the_vote(&fits) };
@@ -439,17 +441,6 @@ pub(crate) fn combine(
 }
 
 impl WhitenedParams {
-    /// What a model was probably learned with: its weights tell whether they were constrained, and to which edges.
-    pub fn like(model: &Model) -> Self {
-        let signed = model.combination.edges().any(|(_, _, weight)| weight < 0.0);
-        let speakers = |listener: usize| model.combination.listener(listener).map(|(speaker, _)| speaker).collect();
-        WhitenedParams {
-            constraint: if signed { Constraint::Free } else { Constraint::Simplex },
-            support: (model.combination.is_sparse()).then(|| (0..model.combination.agents()).map(speakers).collect()),
-            ..WhitenedParams::default()
-        }
-    }
-
     /// Whether every parameter is in its range.
     pub fn check(&self) -> Result<(), Error> {
         if let Some(adaptation) = self.adaptation {
@@ -633,7 +624,13 @@ fn mean_evidence(means: &Means, combination: &Combination, adaptation: f64, rati
 }
 
 /// The model with evidence as means over all steps.
-fn assemble(panel: &Panel, means: &Means, combination: Combination, adaptation: f64) -> Result<Model, Error> {
+fn assemble(
+    panel: &Panel,
+    means: &Means,
+    combination: Combination,
+    adaptation: f64,
+    params: &WhitenedParams,
+) -> Result<Model, Error> {
     let (agents, ratios) = (panel.agents(), panel.ratios());
     let evidence = mean_evidence(means, &combination, adaptation, ratios);
     Ok(Model {
@@ -643,7 +640,7 @@ fn assemble(panel: &Panel, means: &Means, combination: Combination, adaptation: 
         combination,
         evidence: Evidence::from_rows(evidence, agents, ratios)?,
         adaptation,
-        method: Method::Whitened,
+        method: Method::Whitened(params.clone()),
         likelihoods: None,
         diagnostics: Diagnostics::default(),
         track: Track::default(),
@@ -825,12 +822,12 @@ const HELD_OUT_ROUNDS: usize = 3;
 /// Forecasts of the last fifth of a panel by a fit that has seen only the rest.
 ///
 /// With `params.symbols` they are looked for as well, for networks that are exact.
-pub fn held_out(panel: &Panel, params: &WhitenedParams) -> Result<crate::confidence::Forecast, Error> {
+pub fn held_out(panel: &Panel, params: &WhitenedParams) -> Result<super::forecast::Forecast, Error> {
     let steps = panel.steps();
     let split = steps - steps.div_ceil(5);
     let seen = panel.slice(0..split)?;
     // Reweighting beyond a few rounds moves digits that no forecast shows.
     let rounds = params.rounds.min(HELD_OUT_ROUNDS);
     let model = whitened(&seen, &WhitenedParams { rounds, ..params.clone() })?;
-    crate::confidence::forecast(panel, split, &model)
+    super::forecast::forecast(panel, split, &model)
 }

@@ -6,7 +6,7 @@
 
 use crate::error::require;
 use crate::graph::{Graph, Rule};
-use crate::model::{self, Diagnostics, Innovation, Method, Track, Truth};
+use crate::model::{self, Diagnostics, Innovation, Track, Truth};
 use crate::panel::Times;
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
 use rand::{RngExt, SeedableRng};
@@ -162,7 +162,7 @@ pub fn noisy(params: &NoisyWorld) -> Result<(Panel, Model), Error> {
         innovation: Some(Innovation::from_cells(evidence.iter().map(|mean| 8.0 * mean).collect(), agents, 1)?),
         evidence: Evidence::from_rows(evidence, agents, 1)?,
         adaptation,
-        method: Method::Given,
+        method: crate::Method::Given,
         truth: Some(Truth { hypothesis: 0, agreement: 1.0 }),
         likelihoods: None,
         diagnostics: Diagnostics::default(),

@@ -1,25 +1,23 @@
 //! The ranking: who drives what the group believes, and how sure that is.
 //!
-//! In: a [`Model`], and as far as they are at hand the panel it was learned from, a graph, resamples and rotations. Out: a
-//! [`Ranking`], the same on the screen, in `ranking.json`, on the page and in Python.
+//! In: a [`Model`], and as far as they are at hand the panel it was learned from, a graph, bootstrap intervals and p-values.
+//! Out: a [`Ranking`], the same on the terminal, in `ranking.json`, on the page and in Python.
 
+use crate::evaluate::intervals::intervals;
+use crate::evaluate::null_test::significance;
+use crate::evaluate::{Intervals, Significance, Verdict, discoveries};
+use crate::graph::Graph;
+use crate::influence::{Contrarian, Influence, error_probabilities};
+use crate::learn::refit_note;
 use crate::words::{count, number, percent, short};
-use headwater::confidence::{
-    Intervals, Learning, Significance, Verdict, discoveries, intervals, judge, significance, verdict,
-};
-use headwater::graph::Graph;
-use headwater::influence::{Contrarian, Influence, error_probabilities};
-use headwater::learn::tested::fill;
-use headwater::model::Method;
-use headwater::{Error, Model, Panel, Roster, influence};
+use crate::{Error, Model, Panel, Roster, influence};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Up to this many agents the error probabilities are computed along the way.
 const ERROR_PROBABILITY_AGENTS: usize = 200;
 
-/// Share of false alarms tolerated among the edges called significant.
+/// False discovery rate of the edges called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// Influences that add up to so many times their net sum nearly cancel.
@@ -28,36 +26,11 @@ const CANCELLING: f64 = 3.0;
 /// The damping of the usual PageRank.
 const DAMPING: f64 = 0.85;
 
-/// Columns of the ranking as a table.
-const COLUMNS: [&str; 21] = [
-    "agent",
-    "rank",
-    "influence",
-    "share",
-    "share_low",
-    "share_high",
-    "centrality",
-    "informativeness",
-    "origin",
-    "rank_low",
-    "rank_high",
-    "top_k_probability",
-    "p_value",
-    "error_probability",
-    "contrarian",
-    "contrarian_margin",
-    "contrarian_standard_errors",
-    "posts",
-    "silent_share",
-    "in_degree",
-    "pagerank",
-];
-
 /// A ranking as it is printed and written.
 ///
 /// ```
 /// use headwater::simulate::{WorldParams, simulate};
-/// use headwater_report::Ranking;
+/// use headwater::ranking::Ranking;
 /// let (panel, truth) = simulate(&WorldParams { steps: 50, ..WorldParams::default() })?;
 /// let mut ranking = Ranking::new(&truth)?;
 /// ranking.add_activity(&panel)?;
@@ -77,12 +50,12 @@ pub struct Ranking {
     /// Network divergence K(θ*, θ) of every other hypothesis.
     pub divergence: BTreeMap<String, f64>,
     /// How the centrality came about.
-    pub network: Network,
+    pub network: CentralityDetails,
     /// The first is the most influential.
-    pub agents: Vec<Row>,
-    /// The surest first, where the null was asked for.
+    pub agents: Vec<RankedAgent>,
+    /// The smallest p-values first, where the permutation test was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edges: Option<Vec<Edge>>,
+    pub edges: Option<Vec<RankedEdge>>,
     /// What a reader must know beside the numbers; not in files, the model says it again.
     #[serde(skip)]
     pub notes: Vec<String>,
@@ -90,22 +63,22 @@ pub struct Ranking {
 
 /// One weight between different agents, with what the null says of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Edge {
+pub struct RankedEdge {
     /// Speaker.
     pub source: String,
     /// Listener.
     pub target: String,
     /// What the listener gives the speaker.
     pub weight: f64,
-    /// How often a world in which nobody listens has as much.
+    /// Of the permutation test.
     pub p_value: f64,
-    /// Among the discoveries of Benjamini and Hochberg at 5 %.
+    /// Significant at 5 % after Benjamini–Hochberg.
     pub significant: bool,
 }
 
 /// How the centrality came about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Network {
+pub struct CentralityDetails {
     /// ‖Au − u‖₁ of the Perron vector.
     pub residual: f64,
     /// Sum of absolute changes that made the weights non-negative and summing to one.
@@ -113,22 +86,22 @@ pub struct Network {
     /// Sizes of the strongly connected components.
     pub components: Vec<usize>,
     /// Where opinions originate.
-    pub sources: Vec<Source>,
+    pub sources: Vec<OpinionSource>,
 }
 
-/// Agents that hear nobody outside.
+/// Agents that give weight to nobody outside their own group: a closed component from which opinions originate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Source {
+pub struct OpinionSource {
     /// Their names.
     pub agents: Vec<String>,
     /// The part of the network's opinion that starts with them.
     pub share: f64,
 }
 
-/// One agent; what was not asked for is absent. The columns are explained in `docs/reference/ranking.md`.
+/// One agent; what was not computed is absent. The columns are explained in `docs/reference/ranking.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// Its name.
+pub struct RankedAgent {
+    /// Name.
     pub agent: String,
     /// 1 is the most influential.
     pub rank: usize,
@@ -143,11 +116,11 @@ pub struct Row {
     /// Upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_high: Option<f64>,
-    /// How much the network listens to it.
+    /// Weight of the agent in the network's long-run opinion.
     pub centrality: f64,
-    /// How much it knows, summed over the hypotheses.
+    /// Divergence of the agent's private evidence, summed over the hypotheses.
     pub informativeness: f64,
-    /// The part of the network's mean opinion that starts with it.
+    /// Share of the network's mean opinion that originates with this agent.
     pub origin: f64,
     /// Lower end of the 90 % interval of the rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,16 +128,16 @@ pub struct Row {
     /// Upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank_high: Option<usize>,
-    /// How often it is among the first k of a resample.
+    /// Share of resamples that rank the agent among the first k.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k_probability: Option<f64>,
-    /// How often a world in which nobody listens has it heard as much.
+    /// Of the permutation test of the weight others give this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
-    /// How often it is wrong.
+    /// Probability that the agent's belief favours a wrong hypothesis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_probability: Option<f64>,
-    /// What its own evidence points to, where that is not the truth.
+    /// The hypothesis that the agent's own evidence favours, where that is not the truth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contrarian: Option<String>,
     /// By how much, in nats an observation.
@@ -176,7 +149,7 @@ pub struct Row {
     /// Posts per step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posts: Option<f64>,
-    /// Share of steps without a word.
+    /// Share of steps without a post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_share: Option<f64>,
     /// Followers.
@@ -187,12 +160,12 @@ pub struct Row {
     pub pagerank: Option<f64>,
 }
 
-/// How sure to be: resamples for intervals, rotations for p-values.
-#[derive(Debug, Clone)]
+/// How uncertainty is measured: bootstrap resamples for intervals, circular shifts for p-values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncertainty {
     /// How many resamples; none for no intervals.
     pub bootstrap: Option<u64>,
-    /// How many rotations; none for no p-values.
+    /// How many circular shifts; none for no p-values.
     pub null: Option<u64>,
     /// How many agents the top is.
     pub top: usize,
@@ -209,11 +182,11 @@ impl Default for Uncertainty {
 impl Ranking {
     /// What the model alone says.
     pub fn new(model: &Model) -> Result<Self, Error> {
-        Ranking::of(model, &influence(model)?)
+        Ranking::from_influence(model, &influence(model)?)
     }
 
     /// The same where the influence is at hand.
-    pub fn of(model: &Model, found: &Influence) -> Result<Self, Error> {
+    pub fn from_influence(model: &Model, found: &Influence) -> Result<Self, Error> {
         let errors = match model.innovation {
             Some(_) if model.combination.agents() <= ERROR_PROBABILITY_AGENTS => {
                 Some(error_probabilities(model, found.truth)?)
@@ -223,7 +196,7 @@ impl Ranking {
         let hypotheses = model.roster.hypotheses();
         let contrarian = |agent: usize| found.contrarians.iter().find(|contrarian| contrarian.agent == agent);
         let agents = (found.ranking().into_iter().enumerate())
-            .map(|(position, agent)| Row {
+            .map(|(position, agent)| RankedAgent {
                 agent: model.roster.agents()[agent].clone(),
                 rank: position + 1,
                 influence: found.influence[agent],
@@ -252,16 +225,16 @@ impl Ranking {
             truth: hypotheses[found.truth].clone(),
             agreement: found.agreement,
             reference: model.roster.reference().to_owned(),
-            verdict: judged(model),
+            verdict: Verdict::new(model, None),
             divergence: divergence
                 .map(|hypothesis| (hypotheses[hypothesis].clone(), found.divergence[hypothesis]))
                 .collect(),
-            network: Network {
+            network: CentralityDetails {
                 residual: found.centrality.residual,
                 moved: found.centrality.moved,
                 components: found.centrality.components.iter().map(Vec::len).collect(),
                 sources: (found.centrality.sources.iter())
-                    .map(|source| Source { agents: model.roster.names(&source.agents), share: source.share })
+                    .map(|source| OpinionSource { agents: model.roster.names(&source.agents), share: source.share })
                     .collect(),
             },
             agents,
@@ -270,45 +243,28 @@ impl Ranking {
         })
     }
 
-    /// The agents as rows of a table, and the columns that hold something, in order.
-    pub fn table(&self) -> (Vec<&'static str>, Vec<Map<String, Value>>) {
-        let fields = |row: &Row| match serde_json::to_value(row) {
-            Ok(Value::Object(fields)) => Some(fields),
-            _ => None,
-        };
-        let rows: Vec<Map<String, Value>> = self.agents.iter().filter_map(fields).collect();
-        let used = COLUMNS.into_iter().filter(|key| rows.iter().any(|row| row.contains_key(*key))).collect();
-        (used, rows)
-    }
-
-    /// Adds intervals and p-values, where asked for, by fitting again the way the model was learned. May take long.
-    pub fn add_trust(&mut self, trust: &Uncertainty, model: &Model, panel: &Panel) -> Result<(), Error> {
-        if trust.bootstrap.is_none() && trust.null.is_none() {
+    /// Adds intervals and p-values, where asked for, by fitting again with the recorded method. May take long.
+    pub fn add_uncertainty(&mut self, wanted: &Uncertainty, model: &Model, panel: &Panel) -> Result<(), Error> {
+        if wanted.bootstrap.is_none() && wanted.null.is_none() {
             return Ok(());
         }
-        let learning = Learning::like(model);
-        let filled;
-        let panel = match &learning {
-            Learning::StateSpace(_) => panel,
-            Learning::Whitened(_) => {
-                filled = fill(panel);
-                filled.panel.as_ref()
-            }
-        };
-        if !matches!(model.method, Method::Whitened | Method::StateSpace) {
-            self.notes.push("intervals and p-values are those of the whitened learner on the same beliefs".into());
-        }
-        if let Some(count) = trust.bootstrap {
-            let found = intervals(panel, model, learning.clone(), count, trust.top, trust.seed)?;
+        self.add_refit_note(model);
+        if let Some(count) = wanted.bootstrap {
+            let found = intervals(panel, model, count, wanted.top, wanted.seed)?;
             self.add_intervals(&found, &model.roster)?;
         }
-        if let Some(count) = trust.null {
-            self.add_significance(&significance(panel, learning, count, trust.seed)?, model)?;
+        if let Some(count) = wanted.null {
+            self.add_significance(&significance(panel, model, count, wanted.seed)?, model)?;
         }
         Ok(())
     }
 
-    /// Adds what resamples say.
+    /// Notes how intervals and p-values were made where the model's own method cannot be repeated exactly.
+    pub fn add_refit_note(&mut self, model: &Model) {
+        self.notes.extend(refit_note(model));
+    }
+
+    /// Adds bootstrap intervals.
     pub fn add_intervals(&mut self, intervals: &Intervals, roster: &Roster) -> Result<(), Error> {
         for row in &mut self.agents {
             let agent = roster.agent(&row.agent)?;
@@ -319,17 +275,17 @@ impl Ranking {
         Ok(())
     }
 
-    /// Adds what rotations say, and judges anew.
+    /// Adds the p-values of the permutation test, and the verdict with it.
     pub fn add_significance(&mut self, found: &Significance, model: &Model) -> Result<(), Error> {
         for row in &mut self.agents {
             row.p_value = Some(found.agents[model.roster.agent(&row.agent)?]);
         }
-        self.verdict = judge(model.diagnostics.skill.as_ref(), found);
+        self.verdict = Verdict::new(model, Some(found));
         self.edges = Some(edges(model, found));
         Ok(())
     }
 
-    /// Adds what the graph alone would say.
+    /// Adds in-degree and PageRank in a graph.
     pub fn add_graph(&mut self, graph: &Graph, roster: &Roster) -> Result<(), Error> {
         let (followers, pagerank) = (graph.followers(), graph.pagerank(DAMPING));
         for row in &mut self.agents {
@@ -340,7 +296,7 @@ impl Ranking {
         Ok(())
     }
 
-    /// Adds how much everybody speaks.
+    /// Adds posts per step and the share of silent steps.
     pub fn add_activity(&mut self, panel: &Panel) -> Result<(), Error> {
         let silence = panel.silence();
         let steps = panel.steps() as f64;
@@ -354,8 +310,8 @@ impl Ranking {
     }
 }
 
-/// Positive weights between different agents with their p-values, the surest first.
-fn edges(model: &Model, found: &Significance) -> Vec<Edge> {
+/// Positive weights between different agents with their p-values, the smallest first.
+fn edges(model: &Model, found: &Significance) -> Vec<RankedEdge> {
     let agents = model.combination.agents();
     let names = model.roster.agents();
     let heard: Vec<(usize, usize, f64)> =
@@ -363,8 +319,8 @@ fn edges(model: &Model, found: &Significance) -> Vec<Edge> {
     let p_values: Vec<f64> =
         heard.iter().map(|&(speaker, listener, _)| found.edges[listener * agents + speaker]).collect();
     let significant = discoveries(&p_values, FALSE_DISCOVERIES);
-    let mut rows: Vec<Edge> = (heard.iter().zip(&p_values).zip(significant))
-        .map(|((&(speaker, listener, weight), &p_value), significant)| Edge {
+    let mut rows: Vec<RankedEdge> = (heard.iter().zip(&p_values).zip(significant))
+        .map(|((&(speaker, listener, weight), &p_value), significant)| RankedEdge {
             source: names[speaker].clone(),
             target: names[listener].clone(),
             weight,
@@ -374,17 +330,6 @@ fn edges(model: &Model, found: &Significance) -> Vec<Edge> {
         .collect();
     rows.sort_by(|a, b| a.p_value.total_cmp(&b.p_value).then(b.weight.total_cmp(&a.weight)));
     rows
-}
-
-/// A model made by hand or simulated has nothing to test.
-pub fn judged(model: &Model) -> Verdict {
-    if model.method == Method::Given && model.diagnostics.skill.is_none() {
-        return Verdict {
-            supported: true,
-            text: "This model was given, not learned: there is nothing to test.".into(),
-        };
-    }
-    verdict(model.diagnostics.skill.as_ref())
 }
 
 /// What a reader must know beside the numbers.

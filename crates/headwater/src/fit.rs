@@ -1,17 +1,79 @@
-//! A model together with its test: learned from the whole panel, its forecast skill measured on steps it has not seen.
+//! The front door of the learners: a panel and a [`Method`] in, a model with its forecast skill out.
 //!
-//! In: a panel as it comes, silence included, and parameters. Out: a model whose diagnostics carry the skill and what has to
-//! be known beside it. What the command line and the Python package both do; how far it is can be seen in [`crate::progress`].
+//! [`fit()`] is what the command line, Python and the pipeline call. The functions below it are its parts, for callers
+//! that watch a learner on its way.
 
-use super::gsl::{self, Constraint, Gsl, GslParams};
-use super::state_space::{self, StateSpaceLearner, StateSpaceParams};
-use super::track::Tracker;
-use super::whitened::{self, WhitenedParams};
-use crate::confidence::{self, Forecast, unless_stopped};
-use crate::model::{Skill, Status, Weights};
-use crate::{Error, Model, Panel, progress};
+use crate::evaluate::skill::measured;
+use crate::learn::forecast::{self, Forecast, unless_stopped};
+use crate::learn::gsl::{self, Constraint, Gsl, GslParams};
+use crate::learn::released::as_released;
+use crate::learn::state_space::{self, StateSpaceLearner, StateSpaceParams};
+use crate::learn::track::{TrackParams, Tracker};
+use crate::learn::whitened::{self, WhitenedParams};
+use crate::model::{Status, WeightKind};
+use crate::progress::Progress;
+use crate::{Error, Method, Model, Panel, progress};
 use rayon::prelude::*;
 use std::borrow::Cow;
+
+/// Learns a model from a panel and measures its forecast skill on held-out steps.
+///
+/// Silence is handled by the method: the state-space learner takes it as it is, the others repeat an agent's last belief
+/// and say so in a warning. The model records the method with every parameter, and the kind of weights that was chosen
+/// where a state-space fit with a support leaves it open. The skill is not a test; see [`crate::evaluate`] for those.
+///
+/// ```
+/// use headwater::learn::whitened::WhitenedParams;
+/// use headwater::simulate::{WorldParams, simulate};
+/// use headwater::{Method, fit, progress::Progress};
+/// let (panel, _) = simulate(&WorldParams { steps: 100, ..WorldParams::default() })?;
+/// let model = fit(&panel, &Method::Whitened(WhitenedParams::default()), &Progress::default())?;
+/// assert!(model.diagnostics.skill.unwrap().against_own_past > 0.0);
+/// # Ok::<(), headwater::Error>(())
+/// ```
+///
+/// Errors: those of the learner, [`Error::Stopped`], and a method that is no learner.
+pub fn fit(panel: &Panel, method: &Method, progress: &Progress) -> Result<Model, Error> {
+    progress.run(|| fit_here(panel, method))?
+}
+
+fn fit_here(panel: &Panel, method: &Method) -> Result<Model, Error> {
+    if let Method::StateSpace(params) = method {
+        return state_space(panel, params);
+    }
+    let filled = fill(panel);
+    let mut model = match method {
+        Method::Whitened(params) => whitened(&filled, params)?,
+        Method::Tracked(params) => follow(&filled, params)?,
+        Method::Gsl(params) => gsl(&filled.panel, Gsl::new(panel.roster().clone(), params.clone())?)?.0,
+        Method::AsReleased(params) => {
+            let _stage = progress::stage("learning as released", 0);
+            as_released(&filled.panel, params)?
+        }
+        other => {
+            let reason = format!("{:?} is not a method that learns with known parameters", other.name());
+            return Err(Error::Undefined { what: "a fit", reason });
+        }
+    };
+    model.diagnostics.warnings.splice(0..0, filled.warning);
+    Ok(model)
+}
+
+/// A tracker over all frames.
+fn follow(filled: &FilledPanel<'_>, params: &TrackParams) -> Result<Model, Error> {
+    let panel = &filled.panel;
+    let mut tracker = Tracker::new(panel.roster().clone(), params.clone())?;
+    let stage = progress::stage("following", panel.steps() as u64);
+    let mut silent = filled.silent.chunks_exact(panel.agents());
+    for frame in panel.cells().chunks_exact(panel.width()) {
+        progress::check()?;
+        tracker.push_partly(frame, silent.next().unwrap_or(&[]))?;
+        stage.advance();
+    }
+    while tracker.rest().is_some() {}
+    drop(stage);
+    tracked(filled, &tracker)
+}
 
 /// Frames the paper's learner takes between two reports.
 const FRAMES_PER_LOOK: usize = 4096;
@@ -45,7 +107,7 @@ pub fn fill(panel: &Panel) -> FilledPanel<'_> {
 /// What has to be known of beliefs that were repeated because nothing was said.
 pub fn repeated(filled: usize, cells: usize) -> String {
     format!(
-        "{filled} of {cells} beliefs are missing ({:.1}%); an agent's last opinion was repeated, which makes quiet agents look stubborn; --method state-space does without",
+        "{filled} of {cells} beliefs are missing ({:.1}%); an agent's last belief was repeated, which overstates the persistence of quiet agents; the state-space method needs no repetition",
         100.0 * filled as f64 / cells as f64
     )
 }
@@ -61,24 +123,13 @@ impl FilledPanel<'_> {
 }
 
 /// The whitened learner and its skill, on beliefs without gaps.
-///
-/// ```
-/// use headwater::learn::{tested, whitened::WhitenedParams};
-/// use headwater::simulate::{WorldParams, simulate};
-/// let (panel, _) = simulate(&WorldParams { steps: 100, ..WorldParams::default() })?;
-/// let model = tested::whitened(&tested::fill(&panel), &WhitenedParams::default())?;
-/// assert!(model.diagnostics.skill.unwrap().against_own_past > 0.0);
-/// # Ok::<(), headwater::Error>(())
-/// ```
 pub fn whitened(filled: &FilledPanel<'_>, params: &WhitenedParams) -> Result<Model, Error> {
     let panel = &filled.panel;
     let mut model = whitened::whitened(panel, params)?;
     // Where nothing was certified, a search for symbols would find nothing either.
     let certified = model.diagnostics.columns.iter().any(|column| column.status == Status::Certified);
     let params = WhitenedParams { symbols: params.symbols && certified, ..params.clone() };
-    let _stage = progress::stage("forecasting unseen steps", 0);
-    let forecast = unless_stopped(whitened::held_out(panel, &params))?;
-    model.diagnostics.skill = forecast.and_then(|forecast| confidence::skill(panel, &forecast));
+    model.diagnostics.skill = measured(panel, &Method::Whitened(params))?;
     filled.distrust(&mut model);
     Ok(model)
 }
@@ -88,27 +139,23 @@ pub fn tracked(filled: &FilledPanel<'_>, tracker: &Tracker) -> Result<Model, Err
     let panel = &filled.panel;
     let mut model = tracker.model()?;
     let forecast = tracker.forecast(panel.steps() - panel.steps().div_ceil(5));
-    model.diagnostics.skill = confidence::skill(panel, &forecast);
+    model.diagnostics.skill = forecast::skill(panel, &forecast);
     filled.distrust(&mut model);
     Ok(model)
 }
 
-/// The state-space learner and its skill; and which weights were chosen and why, where there was a choice: without `weights`
-/// a graph leaves it between strengths and edges.
-pub fn state_space(
-    panel: &Panel,
-    params: &StateSpaceParams,
-    weights: Option<Weights>,
-) -> Result<(Model, Option<String>), Error> {
-    let of = |weights: Weights| StateSpaceParams { weights, ..params.clone() };
+/// The state-space learner and its skill. Where `params.weights` is none and there is a support, strengths and edges are
+/// compared first, and the model's diagnostics tell the selection.
+pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Error> {
+    let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
     let choosing = params.support.is_some() && params.constraint == Constraint::Simplex;
-    let (params, skill, choice) = match weights {
-        Some(weights) => (of(weights), None, None),
-        None if !choosing => (of(Weights::Edges), None, None),
+    let (params, choice) = match params.weights {
+        Some(weights) => (with(weights), None),
+        None if !choosing => (with(WeightKind::Edges), None),
         None => {
-            let _stage = progress::stage("forecasting unseen steps by strengths and by edges", 0);
+            let _stage = progress::stage("forecasting held-out steps by strengths and by edges", 0);
             let choice = state_space::choose(panel, params)?;
-            (of(choice.weights), Some(choice.skill), Some(choice.reason))
+            (with(choice.selection.chosen), Some(choice))
         }
     };
     let mut learner = StateSpaceLearner::new(panel, &params)?;
@@ -119,20 +166,14 @@ pub fn state_space(
     }
     drop(stage);
     let mut model = learner.model()?;
-    model.diagnostics.skill = match skill {
-        Some(skill) => skill,
-        None => measured(panel, &params)?,
+    model.diagnostics.skill = match &choice {
+        Some(choice) => choice.skill,
+        None => measured(panel, &Method::StateSpace(params))?,
     };
-    Ok((model, choice))
-}
-
-/// Forecast skill on the last fifth of the steps; none where there are too few to hold some out.
-fn measured(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
-    let _stage = progress::stage("forecasting unseen steps", 0);
-    match state_space::skill(panel, params) {
-        Err(Error::NotReady { .. }) => Ok(None),
-        other => other,
+    if let (Some(smoothing), Some(choice)) = (&mut model.diagnostics.smoothing, choice) {
+        smoothing.selection = Some(choice.selection);
     }
+    Ok(model)
 }
 
 /// The paper's learner and its skill. Tells the stability bound too.
@@ -164,11 +205,11 @@ pub fn stability(panel: &Panel, learner: &Gsl) -> Result<(f64, Option<String>), 
 pub fn finish(panel: &Panel, learner: Gsl, mut forecast: Forecast, bound: f64) -> Result<Model, Error> {
     if learner.params().passes > 1 {
         // Several passes leave nothing unseen, so the skill takes a second fit.
-        let _stage = progress::stage("forecasting unseen steps", 0);
+        let _stage = progress::stage("forecasting held-out steps", 0);
         let again = gsl::held_out(panel, learner.afresh(learner.params().clone())?);
         forecast = unless_stopped(again)?.unwrap_or_default();
     }
-    let mut model = learner.finish(panel, confidence::skill(panel, &forecast))?;
+    let mut model = learner.finish(panel, forecast::skill(panel, &forecast))?;
     if forecast.error > RUNAWAY * forecast.persistence {
         model.diagnostics.warnings.push(format!(
             "the weights are running away: forecasts are {:.3e} times worse than doing nothing; lower the learning rate (stability bound {bound:.3e})",

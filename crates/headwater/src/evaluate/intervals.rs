@@ -1,0 +1,213 @@
+//! Intervals of influence shares and ranks: a block bootstrap.
+//!
+//! In: a model and the panel it was learned from. Out: [`BootstrapDraw`]s by number, and [`Intervals`] from many of them.
+
+use super::draws::{draw_many, numbered};
+use crate::learn::Refit;
+use crate::learn::moments::affordable;
+use crate::learn::regressors::DistinctAgents;
+use crate::learn::ring::Ring;
+use crate::learn::state_space::{Resampling, StateSpaceParams};
+use crate::learn::whitened::{self, Estimate, WhitenedParams};
+use crate::{Error, Model, Panel};
+use rand::RngExt;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Block bootstrap of the influence shares, refitting with the parameters recorded in the model.
+///
+/// The panel is cut into blocks; a resample draws as many of them with replacement, adds up their moments and fits
+/// those, without a second pass over the data. Certified columns of the model are exact and do not vary. Where the method
+/// of the model cannot be refitted to moments ([`crate::learn::refit_note`]), the whitened regression is.
+///
+/// With the state-space model the moments are those of the smoothed beliefs, which are conditional on the fitted model
+/// and so vary too little: a few resamples are smoothed and fitted from the posts, and all deviations are scaled by how
+/// much more those vary.
+#[derive(Debug)]
+pub struct Bootstrap<'a> {
+    model: &'a Model,
+    truth: usize,
+    blocks: Blocks,
+    seed: u64,
+}
+
+#[derive(Debug)]
+enum Blocks {
+    Observed { distinct: DistinctAgents, params: WhitenedParams, ring: Ring },
+    Smoothed { resampling: Box<Resampling>, shares: Vec<f64>, middle: Vec<f64>, factor: f64 },
+}
+
+/// Resamples that are smoothed and fitted anew.
+const REFITS: u64 = 8;
+
+/// Their numbers, apart from those of the resamples.
+const FIRST_REFIT: u64 = 1 << 40;
+
+/// One resample: influence share and rank of every agent. A function of its number and the seed, so that draws can be
+/// saved as they come and continued later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BootstrapDraw {
+    shares: Vec<f64>,
+    ranks: Vec<usize>,
+}
+
+/// 90 % bootstrap intervals of each agent, in the order of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// 90 % interval of the influence share.
+    pub share: Vec<(f64, f64)>,
+    /// 90 % interval of the rank.
+    pub rank: Vec<(usize, usize)>,
+    /// Probability of being among the top k.
+    pub top: Vec<f64>,
+}
+
+/// Blocks a bootstrap cuts the panel into: long enough to keep serial dependence, many enough to vary.
+const BLOCKS: usize = 30;
+
+impl<'a> Bootstrap<'a> {
+    /// Prepares resampling of the panel a model was learned from.
+    ///
+    /// Errors: other agents or hypotheses than the model's, fewer than 11 steps, more moments than memory holds.
+    pub fn new(panel: &Panel, model: &'a Model, seed: u64) -> Result<Self, Error> {
+        same_agents(panel, model)?;
+        let refit = Refit::from_model(model);
+        let panel = &*refit.filled(panel);
+        let transitions = panel.steps().saturating_sub(1);
+        if transitions < 10 {
+            return Err(Error::NotReady { seen: panel.steps(), needed: 11 });
+        }
+        let count = BLOCKS.min(transitions / 2);
+        affordable(panel.width(), count + 1, "resample fewer agents")?;
+        let truth = crate::influence(model)?.truth;
+        let blocks = match refit {
+            Refit::Whitened(params) => Blocks::Observed {
+                distinct: DistinctAgents::of(panel),
+                params: WhitenedParams { symbols: false, ..params },
+                ring: Ring::of(panel, count),
+            },
+            Refit::StateSpace(params) => stretched(panel, model, truth, &params, count, seed)?,
+        };
+        Ok(Bootstrap { model, truth, blocks, seed })
+    }
+
+    /// The resample with this number.
+    pub fn draw(&self, number: u64) -> Result<BootstrapDraw, Error> {
+        let mut rng = numbered(self.seed, number);
+        let mut numbers = |count: usize| -> Vec<usize> { (0..count).map(|_| rng.random_range(0..count)).collect() };
+        let estimate = match &self.blocks {
+            Blocks::Observed { distinct, params, ring } => {
+                whitened::estimate(&ring.draw(numbers(ring.len()))?, distinct, params, Some(self.model))?
+            }
+            Blocks::Smoothed { resampling, .. } => resampling.draw(&numbers(resampling.len()))?,
+        };
+        let mut shares = shares(&estimate, self.truth)?;
+        if let Blocks::Smoothed { shares: known, middle, factor, .. } = &self.blocks {
+            let off = shares.iter().zip(middle).map(|(share, middle)| factor * (share - middle));
+            shares = known.iter().zip(off).map(|(known, off)| known + off).collect();
+        }
+        let mut ranks = vec![0; shares.len()];
+        by_share(&shares).into_iter().enumerate().for_each(|(position, agent)| ranks[agent] = position + 1);
+        Ok(BootstrapDraw { shares, ranks })
+    }
+
+    /// Intervals from many resamples.
+    pub fn intervals(&self, draws: &[BootstrapDraw], top: usize) -> Result<Intervals, Error> {
+        let agents = draws.first().map_or(0, |draw| draw.shares.len());
+        let mut intervals = Intervals { share: Vec::new(), rank: Vec::new(), top: Vec::new() };
+        for agent in 0..agents {
+            let mut shares: Vec<f64> = draws.iter().map(|draw| draw.shares[agent]).collect();
+            let mut ranks: Vec<usize> = draws.iter().map(|draw| draw.ranks[agent]).collect();
+            let within = ranks.iter().filter(|rank| **rank <= top).count();
+            shares.sort_by(f64::total_cmp);
+            ranks.sort_unstable();
+            let (low, high) = ends(draws.len());
+            intervals.share.push((shares[low], shares[high]));
+            intervals.rank.push((ranks[low], ranks[high]));
+            intervals.top.push(within as f64 / draws.len() as f64);
+        }
+        Ok(intervals)
+    }
+}
+
+/// Intervals from this many resamples of the panel a model was learned from. `top` is how many agents the top has.
+pub fn intervals(panel: &Panel, model: &Model, count: u64, top: usize, seed: u64) -> Result<Intervals, Error> {
+    let bootstrap = Bootstrap::new(panel, model, seed)?;
+    let draws =
+        draw_many(RESAMPLING, 0..count, Vec::new(), |_, _| Ok::<(), Error>(()), |number| bootstrap.draw(number))?;
+    bootstrap.intervals(&draws, top)
+}
+
+/// What drawing is called while it goes on.
+pub const RESAMPLING: &str = "resampling";
+
+/// Resampling of smoothed beliefs, and by how much more refits from the posts vary than draws from it.
+fn stretched(
+    panel: &Panel,
+    model: &Model,
+    truth: usize,
+    params: &StateSpaceParams,
+    count: usize,
+    seed: u64,
+) -> Result<Blocks, Error> {
+    let resampling = Resampling::new(panel, model, params, count)?;
+    let all: Vec<usize> = (0..count).collect();
+    let known = shares(&Estimate { combination: model.combination.clone(), evidence: model.evidence.clone() }, truth)?;
+    let middle = shares(&resampling.draw(&all)?, truth)?;
+    let pairs = (0..REFITS).into_par_iter().map(|number| {
+        let mut rng = numbered(seed, FIRST_REFIT + number);
+        let numbers: Vec<usize> = (0..count).map(|_| rng.random_range(0..count)).collect();
+        let quick = shares(&resampling.draw(&numbers)?, truth)?;
+        let anew = match resampling.refit(panel, &numbers) {
+            // Some agent is silent or constant in these blocks.
+            Err(Error::NeverSpeaks { .. } | Error::Undefined { .. }) => return Ok((0.0, 0.0)),
+            other => shares(&other?, truth)?,
+        };
+        Ok((squared_distance(&quick, &middle), squared_distance(&anew, &known)))
+    });
+    let pairs: Vec<(f64, f64)> = pairs.collect::<Result<_, Error>>()?;
+    let sum = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
+    let (quick, anew) = (sum(|pair| pair.0), sum(|pair| pair.1));
+    let factor = if quick > 0.0 { (anew / quick).sqrt().max(1.0) } else { 1.0 };
+    Ok(Blocks::Smoothed { resampling: Box::new(resampling), shares: known, middle, factor })
+}
+
+fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
+}
+
+/// Positions of the 5 % and 95 % points among sorted draws.
+fn ends(count: usize) -> (usize, usize) {
+    let last = count.saturating_sub(1) as f64;
+    ((0.05 * last).floor() as usize, (0.95 * last).ceil() as usize)
+}
+
+/// Influence shares of an estimate for a given truth; without a positive total, influence as it is.
+fn shares(estimate: &Estimate, truth: usize) -> Result<Vec<f64>, Error> {
+    let centrality = estimate.combination.centrality()?.values;
+    let evidence = &estimate.evidence;
+    let known = |agent: usize| -> f64 {
+        (0..=evidence.ratios()).map(|other| evidence.of(agent, other) - evidence.of(agent, truth)).sum()
+    };
+    let influence: Vec<f64> = centrality.iter().enumerate().map(|(agent, u)| u * known(agent)).collect();
+    let total: f64 = influence.iter().sum();
+    let scale = if total > 0.0 { total } else { 1.0 };
+    Ok(influence.iter().map(|value| value / scale).collect())
+}
+
+fn by_share(shares: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..shares.len()).collect();
+    order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]).then(a.cmp(&b)));
+    order
+}
+
+fn same_agents(panel: &Panel, model: &Model) -> Result<(), Error> {
+    if panel.roster() == &model.roster {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        what: "panel",
+        met: format!("{} agents, {} log-ratios, or other names", panel.agents(), panel.ratios()),
+        wanted: "the agents and hypotheses of the model, in its order".into(),
+    })
+}
