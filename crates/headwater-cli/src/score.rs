@@ -11,7 +11,7 @@ use headwater_posts::Error;
 use headwater_posts::post::Mapping;
 use headwater_posts::quality::MaxBad;
 use headwater_posts::read::{Bad, Columns, Place, Preset, Record, Records, Row};
-use headwater_posts::score::builtin::{Builtin, Explanation};
+use headwater_score::builtin::{Builtin, Explanation};
 use indexmap::IndexSet;
 use serde_json::Value;
 use std::collections::VecDeque;

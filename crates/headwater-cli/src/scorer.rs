@@ -3,10 +3,9 @@
 use crate::error::CliError;
 use crate::terminal::Terminal;
 use clap::{Args, ValueEnum};
-use headwater_posts::Scorer;
-use headwater_posts::score::builtin::Builtin;
-use headwater_posts::score::roberta::{Roberta, hub};
-use std::path::{Path, PathBuf};
+use headwater_score::model_source::PUBLIC_HUB;
+use headwater_score::{Builtin, ModelSource, Scorer};
+use std::path::PathBuf;
 
 /// Options that choose a scorer, or the scores that are there already.
 #[derive(Debug, Args)]
@@ -37,7 +36,7 @@ struct ModelOptions {
     #[arg(long, value_name = "DIR")]
     model: Option<String>,
     /// Where models are fetched from by name
-    #[arg(long, value_name = "URL", default_value = hub::PUBLIC)]
+    #[arg(long, value_name = "URL", default_value = PUBLIC_HUB)]
     hub_url: String,
     /// Folder for fetched models [default: headwater/models in the user's cache folder]
     #[arg(long, value_name = "DIR")]
@@ -109,9 +108,10 @@ fn open(name: ReaderName, options: &ModelOptions, terminal: &Terminal) -> Result
             "give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
         )),
         (ReaderName::Roberta, Some(model)) => {
-            let folder = folder(options, model, terminal)?;
+            let source = options.source(model);
+            let folder = folder(&source, terminal)?;
             let _alive = terminal.alive("reading the model");
-            Ok(Box::new(Roberta::open(&folder)?))
+            Ok(ModelSource::new(folder.to_string_lossy()).open(&mut |_, _, _| ())?)
         }
     }
 }
@@ -120,29 +120,24 @@ impl ScorerOptions {
     /// The folder of the model, fetched if need be; `None` where there is no model.
     pub(crate) fn folder(&self, terminal: &Terminal) -> Result<Option<PathBuf>, CliError> {
         match (self.scorer, &self.model.model) {
-            (ScorerName::Roberta, Some(model)) => folder(&self.model, model, terminal).map(Some),
+            (ScorerName::Roberta, Some(model)) => folder(&self.model.source(model), terminal).map(Some),
             _ => Ok(None),
         }
     }
 }
 
-fn folder(options: &ModelOptions, model: &str, terminal: &Terminal) -> Result<PathBuf, CliError> {
-    match Path::new(model) {
-        folder if folder.exists() || !hub::is_name(model) => Ok(folder.to_owned()),
-        _ => fetched(options, model, terminal),
+impl ModelOptions {
+    fn source(&self, model: &str) -> ModelSource {
+        ModelSource::new(model).with_hub(&self.hub_url).with_cache(self.cache.clone())
     }
 }
 
-fn fetched(options: &ModelOptions, name: &str, terminal: &Terminal) -> Result<PathBuf, CliError> {
-    let cache = match &options.cache {
-        Some(cache) => cache.clone(),
-        None => hub::default_cache()
-            .ok_or_else(|| CliError::usage("there is no cache folder to keep the model in", "name one with --cache"))?,
-    };
+/// The folder of a model, fetched where it is the name of one on the hub.
+fn folder(source: &ModelSource, terminal: &Terminal) -> Result<PathBuf, CliError> {
     let mut bar = None;
-    let folder = hub::fetch(&options.hub_url, name, &cache, &mut |file, done, total| {
+    let folder = source.folder(&mut |file, done, total| {
         if done == 0 {
-            terminal.remark(&format!("fetching {name}/{file}"));
+            terminal.remark(&format!("fetching {}/{file}", source.model));
             bar = Some(terminal.progress("fetching", total));
         }
         if let Some(bar) = &mut bar {

@@ -7,8 +7,8 @@
 //! Days and weeks (from Monday) are those of a time zone, 23 or 25 hours long when its clocks change. Bins of three and more
 //! hours start on the local clock, at 0, 6, 12 and 18 for `6h`; bins of one and two hours always have that length.
 
-use crate::score::Sentiment;
-use crate::score::column::Given;
+use crate::given::Given;
+use headwater_score::Sentiment;
 use indexmap::IndexSet;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};

@@ -110,28 +110,9 @@ pub enum Error {
     /// A file of ours cannot be written.
     #[error(transparent)]
     Files(#[from] headwater_files::Error),
-    /// A model's folder or one of its files cannot be used.
-    #[error("{}: {problem}", path.display())]
-    Model {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong and what would be right.
-        problem: String,
-    },
-    /// A post cannot be turned into tokens.
-    #[error("the tokenizer cannot read a post: {problem}")]
-    Tokens {
-        /// What it says.
-        problem: String,
-    },
-    /// A model cannot be fetched from the hub.
-    #[error("{url}: {problem}")]
-    Hub {
-        /// What was asked for.
-        url: String,
-        /// What came back and what would be right.
-        problem: String,
-    },
+    /// A text cannot be scored.
+    #[error(transparent)]
+    Score(#[from] headwater_score::Error),
 }
 
 impl Error {
@@ -146,9 +127,5 @@ impl Error {
 
     pub(crate) fn option(problem: impl Into<String>) -> Error {
         Error::Option { problem: problem.into() }
-    }
-
-    pub(crate) fn model(path: &Path, problem: impl Into<String>) -> Error {
-        Error::Model { path: path.to_owned(), problem: problem.into() }
     }
 }

@@ -4,10 +4,10 @@
 //! a sum and a hash of its id.
 
 use crate::bin::{Beliefs, Bins, Calendar, Hypotheses};
+use crate::given::Given;
 use crate::post::{Batch, Post};
 use crate::quality::{MaxBad, Quality, User};
 use crate::read::Bad;
-use crate::score::column::Given;
 use crate::select::{Selection, Selector};
 use crate::{Error, Scorer};
 use headwater::progress;

@@ -4,9 +4,9 @@
 //! after another, [`Posts::batches`] does so on a thread of its own, so that reading and scoring overlap.
 
 use crate::Error;
+use crate::given::{self, Given, Wanted};
 use crate::read::preset::text;
 use crate::read::{Bad, Columns, LONGEST_RECORD, Place, Preset, Record, Records, Row, WANTED_TIME, lookup, parse_time};
-use crate::score::column::{self, Given, Wanted};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -333,7 +333,7 @@ impl PostDraft {
         };
         let given = match mapping.scores {
             Wanted::Nothing => None,
-            wanted => Some(column::given(&self.scores, wanted)?),
+            wanted => Some(given::given(&self.scores, wanted)?),
         };
         let lang = self.lang.map(|lang| lang.trim().to_owned()).filter(|lang| !lang.is_empty());
         let PostDraft { id, repost, update, .. } = self;

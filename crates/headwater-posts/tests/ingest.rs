@@ -15,7 +15,7 @@ use std::path::Path;
 struct Toy;
 
 impl Scorer for Toy {
-    fn score(&self, texts: &[&str]) -> Result<Vec<Sentiment>, Error> {
+    fn score(&self, texts: &[&str]) -> Result<Vec<Sentiment>, headwater_score::Error> {
         let count = |text: &str, word: &str| 0.1 + text.matches(word).count() as f64;
         let one = |text: &&str| {
             let (negative, neutral, positive) = (count(text, "bad"), 0.5, count(text, "good"));

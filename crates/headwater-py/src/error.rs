@@ -13,6 +13,7 @@ use headwater_cli::CliError;
 use headwater_files::Error as Files;
 use headwater_posts::Error as Posts;
 use headwater_report::Error as Shown;
+use headwater_score::Error as Score;
 use pyo3::exceptions::{
     PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
 };
@@ -24,6 +25,7 @@ pub(crate) enum PyError {
     Core(Core),
     Files(Files),
     Posts(Posts),
+    Score(Score),
     Shown(Shown),
     Command(CliError),
     Python(PyErr),
@@ -38,7 +40,7 @@ macro_rules! py_errors {
         })*
     };
 }
-py_errors!(Core => Core, Files => Files, Posts => Posts, Shown => Shown, CliError => Command, PyErr => Python);
+py_errors!(Core => Core, Files => Files, Posts => Posts, Score => Score, Shown => Shown, CliError => Command, PyErr => Python);
 
 /// A class of exceptions.
 #[derive(Clone, Copy)]
@@ -73,7 +75,15 @@ fn of_posts(error: &Posts) -> Kind {
         Posts::Stopped(error) => of_core(error),
         Posts::Files(error) => of_files(error),
         Posts::Io { source, .. } => Kind::System(source.kind()),
-        Posts::Hub { .. } => Kind::Runtime,
+        Posts::Score(error) => of_score(error),
+        _ => Kind::Value,
+    }
+}
+
+fn of_score(error: &Score) -> Kind {
+    match error {
+        Score::Stopped(error) => of_core(error),
+        Score::Hub { .. } => Kind::Runtime,
         _ => Kind::Value,
     }
 }
@@ -85,6 +95,7 @@ impl From<PyError> for PyErr {
             PyError::Core(error) => (of_core(&error), error.into()),
             PyError::Files(error) => (of_files(&error), error.into()),
             PyError::Posts(error) => (of_posts(&error), error.into()),
+            PyError::Score(error) => (of_score(&error), error.into()),
             PyError::Shown(Shown::Model(error)) => (of_core(&error), error.into()),
             PyError::Shown(error) => (Kind::Value, error.into()),
             PyError::Command(failure @ CliError::Interrupted { .. }) => (Kind::Stopped, failure),

@@ -23,15 +23,17 @@ pub(super) enum Origin {
 
 /// One feature of a post.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Feature {
-    pub(super) bucket: u32,
-    pub(super) value: f32,
+pub struct Feature {
+    /// Its number, below [`BUCKETS`].
+    pub bucket: u32,
+    /// How much of it.
+    pub value: f32,
     pub(super) origin: Origin,
 }
 
 /// The features of one post; reused from post to post.
 #[derive(Debug, Default)]
-pub(super) struct Features {
+pub struct Features {
     tokens: Tokens,
     hashes: Vec<u64>,
     edges: Vec<usize>,
@@ -78,12 +80,13 @@ const SHORTEST_PIECE: usize = 3;
 const LONGEST_PIECE: usize = 5;
 
 impl Features {
-    pub(super) fn list(&self) -> &[Feature] {
+    /// The features of the post read last.
+    pub fn list(&self) -> &[Feature] {
         &self.list
     }
 
     /// Replaces the features by those of a post.
-    pub(super) fn read(&mut self, post: &str) {
+    pub fn read(&mut self, post: &str) {
         self.tokens.read(post);
         self.list.clear();
         self.hashes.clear();

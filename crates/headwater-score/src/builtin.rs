@@ -1,24 +1,22 @@
 //! The scorer inside the binary: no download, no start-up, every score explainable.
 //!
 //! In: English posts. Out: probabilities of negative, neutral and positive. A linear model over words, pieces of words, a
-//! lexicon and the shape of the post ([`features`]), trained by `examples/train_builtin.rs` on SemEval's tweets with every
+//! lexicon and the shape of the post ([`features`]), trained by `tools/train-scorer` on SemEval's tweets with every
 //! class counting the same, so that a post without evidence is not taken for positive because SemEval's posts often are.
 //! `docs/scorers.md` has the figures.
 
 pub mod features;
 mod lexicon;
 mod text;
-pub mod train;
 pub mod weights;
 
-use super::{Scorer, Sentiment};
-use crate::Error;
+use crate::{Error, Scorer, Sentiment};
 use features::Features;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use weights::Weights;
 
-/// Written by `examples/train_builtin.rs`.
+/// Written by `tools/train-scorer`.
 const TRAINED: &[u8] = include_bytes!("builtin/weights.bin");
 
 /// Posts that a thread takes at a time.
@@ -29,11 +27,11 @@ const SHARE: usize = 256;
 /// # Example
 ///
 /// ```
-/// use headwater_posts::{Scorer, score::builtin::Builtin};
+/// use headwater_score::{Builtin, Scorer};
 /// let scorer = Builtin::new();
 /// let scores = scorer.score(&["I love this", "I do not love this"])?;
 /// assert!(scores[0].score() > 0.8 && scores[1].score() < 0.5);
-/// # Ok::<(), headwater_posts::Error>(())
+/// # Ok::<(), headwater_score::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Builtin {

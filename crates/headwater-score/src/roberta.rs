@@ -13,8 +13,7 @@ mod pickle;
 mod tensors;
 mod tokens;
 
-use super::{Scorer, Sentiment};
-use crate::Error;
+use crate::{Error, Scorer, Sentiment};
 use config::Config;
 use headwater::progress;
 use model::Model;
@@ -37,10 +36,10 @@ const REMEMBERED: usize = 1 << 20;
 /// # Example
 ///
 /// ```no_run
-/// use headwater_posts::score::{Scorer, roberta::Roberta};
+/// use headwater_score::{Roberta, Scorer};
 /// let scorer = Roberta::open("twitter-roberta-base-sentiment".as_ref())?;
 /// println!("{:?}", scorer.score(&["Bitcoin for the win"])?);
-/// # Ok::<(), headwater_posts::Error>(())
+/// # Ok::<(), headwater_score::Error>(())
 /// ```
 pub struct Roberta {
     model: Model,

@@ -1,7 +1,7 @@
 //! Trains the built-in scorer and prints what it is worth.
 //!
 //! ```sh
-//! cargo run --release -p headwater-posts --example train_builtin [-- --out crates/headwater-posts/src/score/builtin/weights.bin]
+//! cargo run --release -p train-scorer [-- --out crates/headwater-score/src/builtin/weights.bin]
 //! ```
 //!
 //! In: `sentiment/semeval2013_2016_train.csv` and `sentiment/vader_tweets_rated.csv` in the folder that `HEADWATER_DATA`
@@ -9,13 +9,15 @@
 
 #![expect(clippy::print_stdout, reason = "this program prints figures")]
 
-use headwater_posts::Scorer;
-use headwater_posts::score::builtin::Builtin;
-use headwater_posts::score::builtin::train::{CLASSES, Labelled, Table, Training, decoded};
-use headwater_posts::score::builtin::weights::Weights;
+mod train;
+
+use headwater_score::Scorer;
+use headwater_score::builtin::Builtin;
+use headwater_score::builtin::weights::Weights;
 use rayon::prelude::*;
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use train::{CLASSES, FeatureTable, Labelled, Training, decoded};
 
 const FOLDS: usize = 5;
 const SEED: u64 = 21;
@@ -24,12 +26,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = match std::env::args().skip(1).collect::<Vec<_>>().as_slice() {
         [] => None,
         [flag, path] if flag == "--out" => Some(PathBuf::from(path)),
-        _ => return Err("usage: train_builtin [--out FILE]".into()),
+        _ => return Err("usage: train-scorer [--out FILE]".into()),
     };
     let data =
         PathBuf::from(std::env::var_os("HEADWATER_DATA").unwrap_or_else(|| "../shared/data".into())).join("sentiment");
     let (posts, splits) = read(&data.join("semeval2013_2016_train.csv"))?;
-    let table = Table::new(&posts);
+    let table = FeatureTable::new(&posts);
     let training = Training::default();
     println!("{} posts, {training:?}, seed {SEED}", posts.len());
 
@@ -62,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let weights = Weights::rounded(&fits[FOLDS + 1], temperature as f32);
     let file = weights.to_bytes();
     rated(&data.join("vader_tweets_rated.csv"), weights)?;
-    println!("weights: {} bytes, FNV-1a {:016x}", file.len(), headwater_posts::score::builtin::features::hash(&file));
+    println!("weights: {} bytes, FNV-1a {:016x}", file.len(), headwater_score::builtin::features::hash(&file));
     if let Some(path) = out {
         std::fs::write(&path, file)?;
         println!("written to {}", path.display());
