@@ -72,7 +72,7 @@ fn of_files(error: &Files) -> Kind {
 
 fn of_posts(error: &Posts) -> Kind {
     match error {
-        Posts::Stopped(error) => of_core(error),
+        Posts::Core(error) => of_core(error),
         Posts::Files(error) => of_files(error),
         Posts::Io { source, .. } => Kind::System(source.kind()),
         Posts::Score(error) => of_score(error),
