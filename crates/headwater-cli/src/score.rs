@@ -9,9 +9,9 @@ use clap::Args;
 use headwater_files::AtomicFile;
 use headwater_posts::mapping::ColumnMapping;
 use headwater_posts::quality::MaxBad;
-use headwater_posts::read::{BadRow, Columns, Preset, Record, RecordPlace, RecordValue, Records};
+use headwater_posts::read::{BadRow, ColumnNames, Preset, RawRecord, RecordPlace, RecordValue, Records};
 use headwater_posts::{Error, RejectsFile};
-use headwater_score::builtin::{Builtin, Explanation};
+use headwater_score::builtin::{Builtin, ScoreExplanation};
 use indexmap::IndexSet;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -96,7 +96,7 @@ impl Score {
         Ok(())
     }
 
-    fn write(&self, readable: &mut ReadableRows<'_>, terminal: &Terminal) -> Result<Written, CliError> {
+    fn write(&self, readable: &mut ReadableRows<'_>, terminal: &Terminal) -> Result<ScoredFile, CliError> {
         let builtin = self.scorer.scorer == ReaderName::Builtin;
         let mut rows = rows(&self.posts, &mapping(self.preset, &self.map)?, readable)?;
         let scorer = reader(&self.scorer, terminal)?;
@@ -157,12 +157,12 @@ impl Score {
         }
         readable.finish()?;
         let draft = out.into_inner().map_err(|error| failed(error.into_error().into()))?;
-        Ok(Written { draft, scored, foreign: if builtin { foreign } else { 0 }, passed: rows.source.passed })
+        Ok(ScoredFile { draft, scored, foreign: if builtin { foreign } else { 0 }, passed: rows.source.passed })
     }
 }
 
 /// Scored posts that wait for their name.
-struct Written {
+struct ScoredFile {
     draft: AtomicFile,
     scored: usize,
     /// Posts marked with another language than the scorer reads.
@@ -210,7 +210,7 @@ impl<'a> ReadableRows<'a> {
 }
 
 /// `love +1.20; ¬good -0.71; (the rest) +0.05`, the strongest first; they sum to log(positive/negative).
-fn why(explanation: &Explanation) -> String {
+fn why(explanation: &ScoreExplanation) -> String {
     let strong = || explanation.terms.iter().take(TERMS).filter(|term| term.contribution.abs() >= 0.005);
     let all: f64 = explanation.terms.iter().map(|term| term.contribution).sum();
     let rest = all - strong().map(|term| term.contribution).sum::<f64>();
@@ -226,8 +226,8 @@ struct ScoredRecords {
     records: Records,
     preset: Option<Preset>,
     /// The columns of a platform's posts.
-    columns: Arc<Columns>,
-    waiting: VecDeque<Result<Record, BadRow>>,
+    columns: Arc<ColumnNames>,
+    waiting: VecDeque<Result<RawRecord, BadRow>>,
     /// Lines that hold something else than posts.
     passed: usize,
 }
@@ -237,17 +237,17 @@ const FIELDS: [&str; 6] = ["id", "user", "time", "lang", "repost", "text"];
 
 impl ScoredRecords {
     fn open(names: &[PathBuf], preset: Option<Preset>) -> Result<Self, CliError> {
-        let columns = Arc::new(Columns { names: FIELDS.map(str::to_owned).to_vec() });
+        let columns = Arc::new(ColumnNames { names: FIELDS.map(str::to_owned).to_vec() });
         Ok(ScoredRecords { records: Records::open(names)?, preset, columns, waiting: VecDeque::new(), passed: 0 })
     }
 
-    fn next(&mut self) -> Result<Option<Result<Record, BadRow>>, CliError> {
+    fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, CliError> {
         loop {
             if let Some(record) = self.waiting.pop_front() {
                 return Ok(Some(record));
             }
             let Some(found) = self.records.next()? else { return Ok(None) };
-            let Record { place, row } = match found {
+            let RawRecord { place, row } = match found {
                 Ok(record) => record,
                 Err(bad) => return Ok(Some(Err(bad))),
             };
@@ -256,14 +256,14 @@ impl ScoredRecords {
                     if let Some(problem) = preset.refuses(&columns) {
                         return Err(Error::Format { path: place.file.to_path_buf(), found: problem }.into());
                     }
-                    return Ok(Some(Ok(Record { place, row: RecordValue::Cells(columns, cells) })));
+                    return Ok(Some(Ok(RawRecord { place, row: RecordValue::Cells(columns, cells) })));
                 }
                 (Some(preset), RecordValue::Json(value)) => self.platform(preset, &value, &place),
                 (None, RecordValue::Json(Value::Array(posts))) => {
-                    let record = |post| Ok(Record { place: place.clone(), row: RecordValue::Json(post) });
+                    let record = |post| Ok(RawRecord { place: place.clone(), row: RecordValue::Json(post) });
                     self.waiting.extend(posts.into_iter().map(record));
                 }
-                (None, row) => return Ok(Some(Ok(Record { place, row }))),
+                (None, row) => return Ok(Some(Ok(RawRecord { place, row }))),
             }
         }
     }
@@ -283,7 +283,7 @@ impl ScoredRecords {
                 let repost = if post.repost { "1" } else { "0" }.to_owned();
                 let known = [post.id, post.user, post.time, post.lang].map(Option::unwrap_or_default);
                 let cells = known.into_iter().chain([repost, text]).collect();
-                Ok(Record { place: place.clone(), row: RecordValue::Cells(self.columns.clone(), cells) })
+                Ok(RawRecord { place: place.clone(), row: RecordValue::Cells(self.columns.clone(), cells) })
             });
             self.waiting.push_back(record.map_err(bad));
         }
@@ -294,7 +294,7 @@ impl ScoredRecords {
 struct ScoredRows {
     source: ScoredRecords,
     /// The first row, from which the header was read.
-    first: Option<Record>,
+    first: Option<RawRecord>,
     header: Vec<String>,
     /// Column or key of the text.
     text: String,
@@ -336,7 +336,7 @@ fn rows(names: &[PathBuf], mapping: &ColumnMapping, readable: &mut ReadableRows<
     };
     rows.first = rows.record(readable)?;
     match (&rows.first, rows.source.records.table()) {
-        (Some(Record { row: row @ RecordValue::Json(_), .. }), _) => {
+        (Some(RawRecord { row: row @ RecordValue::Json(_), .. }), _) => {
             // Lines may have other keys than the first. A pipe cannot be read twice: what is new there goes into one cell.
             rows.json = true;
             rows.more = rows.source.records.total().is_none();
@@ -372,7 +372,7 @@ fn rows(names: &[PathBuf], mapping: &ColumnMapping, readable: &mut ReadableRows<
 
 impl ScoredRows {
     /// The next row that can be read.
-    fn record(&mut self, readable: &mut ReadableRows<'_>) -> Result<Option<Record>, CliError> {
+    fn record(&mut self, readable: &mut ReadableRows<'_>) -> Result<Option<RawRecord>, CliError> {
         while let Some(found) = self.source.next()? {
             match found {
                 Ok(record) => return Ok(Some(record)),
@@ -403,7 +403,7 @@ impl ScoredRows {
     }
 
     /// What stands under each column of the header.
-    fn cells(&self, record: &Record) -> Result<Vec<String>, CliError> {
+    fn cells(&self, record: &RawRecord) -> Result<Vec<String>, CliError> {
         if let RecordValue::Cells(columns, cells) = &record.row
             && columns.names == self.header
         {

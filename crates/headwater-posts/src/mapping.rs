@@ -5,7 +5,7 @@
 use crate::Error;
 use crate::given::{self, Wanted};
 use crate::post::{Post, PostDraft, Scores};
-use crate::read::{Columns, Preset, RecordPlace, WANTED_TIME, parse_time};
+use crate::read::{ColumnNames, Preset, RecordPlace, WANTED_TIME, parse_time};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -138,13 +138,13 @@ impl ColumnMapping {
 
 /// Where each field is in a table.
 pub(crate) struct ColumnLayout {
-    pub(crate) columns: Arc<Columns>,
+    pub(crate) columns: Arc<ColumnNames>,
     /// Columns of each field, the better first: where a cell is empty the next stands in.
     positions: [Vec<usize>; COUNT],
 }
 
 impl ColumnLayout {
-    pub(crate) fn new(columns: &Arc<Columns>, mapping: &ColumnMapping, file: &Path) -> Result<Self, Error> {
+    pub(crate) fn new(columns: &Arc<ColumnNames>, mapping: &ColumnMapping, file: &Path) -> Result<Self, Error> {
         let positions: [Vec<usize>; COUNT] = std::array::from_fn(|field| {
             mapping.names[field].iter().filter_map(|name| columns.position(name)).collect()
         });

@@ -382,7 +382,7 @@ fn strong_components(starts: &[usize], targets: &[u32]) -> Vec<u32> {
     component
 }
 
-/// Reads what `--users` knows: a CSV with `user` and `followers`, `posts`, or both.
+/// Reads what is known of accounts: a CSV with `user` and `followers`, `posts`, or both.
 pub fn read_facts(path: &Path) -> Result<AccountFacts, Error> {
     let (head, stream) = open_text(path)?;
     let delimiter = crate::read::csv::delimiter(&head);

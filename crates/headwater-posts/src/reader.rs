@@ -7,7 +7,7 @@ use crate::Error;
 use crate::mapping::{ColumnLayout, ColumnMapping, FIELDS, REPOST, draft, leaves, says_yes, wrong_names};
 use crate::post::{Post, PostDraft};
 use crate::read::preset::text;
-use crate::read::{BadRow, LONGEST_RECORD, Preset, Record, RecordPlace, RecordValue, Records, lookup};
+use crate::read::{BadRow, LONGEST_RECORD, Preset, RawRecord, RecordPlace, RecordValue, Records, lookup};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -103,8 +103,8 @@ impl PostReader {
         Ok(())
     }
 
-    fn understand(&mut self, record: Record) -> Result<(), Error> {
-        let Record { place, row } = record;
+    fn understand(&mut self, record: RawRecord) -> Result<(), Error> {
+        let RawRecord { place, row } = record;
         let drafts = match row {
             RecordValue::Cells(_, cells) => self.layout.iter().map(|layout| Ok(layout.draft(&cells))).collect(),
             RecordValue::Json(value) => match self.mapping.preset {

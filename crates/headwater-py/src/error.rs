@@ -8,6 +8,7 @@
 //! | stopped | `KeyboardInterrupt` |
 //! | everything else | `ValueError` |
 
+use crate::hints::{posts_text, score_text};
 use headwater::Error as Core;
 use headwater_cli::CliError;
 use headwater_files::Error as Files;
@@ -90,21 +91,20 @@ fn of_score(error: &Score) -> Kind {
 
 impl From<PyError> for PyErr {
     fn from(trouble: PyError) -> Self {
-        let (kind, failure) = match trouble {
+        let (kind, text) = match trouble {
             PyError::Python(error) => return error,
-            PyError::Core(error) => (of_core(&error), error.into()),
-            PyError::Files(error) => (of_files(&error), error.into()),
-            PyError::Posts(error) => (of_posts(&error), error.into()),
-            PyError::Score(error) => (of_score(&error), error.into()),
-            PyError::Shown(Shown::Model(error)) => (of_core(&error), error.into()),
-            PyError::Shown(error) => (Kind::Value, error.into()),
-            PyError::Command(failure @ CliError::Interrupted { .. }) => (Kind::Stopped, failure),
+            PyError::Core(error) => (of_core(&error), shown(error)),
+            PyError::Files(error) => (of_files(&error), shown(error)),
+            PyError::Posts(error) => (of_posts(&error), posts_text(error)),
+            PyError::Score(error) => (of_score(&error), score_text(error)),
+            PyError::Shown(Shown::Model(error)) => (of_core(&error), shown(error)),
+            PyError::Shown(error) => (Kind::Value, shown(error)),
+            PyError::Command(failure @ CliError::Interrupted { .. }) => (Kind::Stopped, failure.to_string()),
             PyError::Command(CliError::File { message, hint, kind }) => {
-                (Kind::System(kind), CliError::File { message, hint, kind })
+                (Kind::System(kind), CliError::File { message, hint, kind }.to_string())
             }
-            PyError::Command(failure) => (Kind::Value, failure),
+            PyError::Command(failure) => (Kind::Value, failure.to_string()),
         };
-        let text = failure.to_string();
         match kind {
             Kind::Value => PyValueError::new_err(text),
             Kind::Runtime => PyRuntimeError::new_err(text),
@@ -115,6 +115,11 @@ impl From<PyError> for PyErr {
             Kind::System(_) => PyOSError::new_err(text),
         }
     }
+}
+
+/// An error in the words of the command line, its hint on a second line.
+fn shown(error: impl Into<CliError>) -> String {
+    error.into().to_string()
 }
 
 /// A `KeyError` that shows its text, not the text's representation: that takes a class of Python's own.

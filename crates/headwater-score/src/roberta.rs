@@ -16,13 +16,13 @@ mod tokens;
 use crate::{Error, Scorer, Sentiment};
 use config::Config;
 use headwater::progress;
-use model::Model;
+use model::Transformer;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use tensors::Checkpoint;
+use tensors::ModelCheckpoint;
 use tokens::Tokenizer;
 
 /// A batch has about this many tokens: enough for fast products, few enough for the caches.
@@ -42,7 +42,7 @@ const REMEMBERED: usize = 1 << 20;
 /// # Ok::<(), headwater_score::Error>(())
 /// ```
 pub struct Roberta {
-    model: Model,
+    model: Transformer,
     tokenizer: Tokenizer,
     /// Which logit is negative, neutral, positive.
     labels: [usize; 3],
@@ -68,8 +68,8 @@ impl Roberta {
         let path = folder.join("config.json");
         let config = Config::read(&path)?;
         let tokenizer = Tokenizer::open(folder, &config)?;
-        let mut checkpoint = Checkpoint::open(folder)?;
-        let model = Model::read(&config, &mut checkpoint)?;
+        let mut checkpoint = ModelCheckpoint::open(folder)?;
+        let model = Transformer::read(&config, &mut checkpoint)?;
         let labels = config.labels().map_err(|problem| Error::model(&path, problem))?;
         let states = [RandomState::new(), RandomState::new()];
         Ok(Roberta { model, tokenizer, labels, states, remembered: Mutex::default() })

@@ -3,7 +3,7 @@
 use headwater_score::Scorer;
 use headwater_score::builtin::Builtin;
 use headwater_score::builtin::features::hash;
-use headwater_score::builtin::weights::{FILE_SIZE, Weights};
+use headwater_score::builtin::weights::{BuiltinWeights, FILE_SIZE};
 use std::path::PathBuf;
 
 #[test]
@@ -14,7 +14,7 @@ fn the_weights_are_those_that_training_printed() {
     assert!(file.len() < 8 << 20);
     // As printed by tools/train-scorer.
     assert_eq!(format!("{:016x}", hash(&file)), "6d21ec85c8a9c665");
-    let weights = Weights::from_bytes(&file).unwrap();
+    let weights = BuiltinWeights::from_bytes(&file).unwrap();
     assert!((0.5..2.0).contains(&weights.temperature));
 }
 

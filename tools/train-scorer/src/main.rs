@@ -13,7 +13,7 @@ mod train;
 
 use headwater_score::Scorer;
 use headwater_score::builtin::Builtin;
-use headwater_score::builtin::weights::Weights;
+use headwater_score::builtin::weights::BuiltinWeights;
 use rayon::prelude::*;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -44,9 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fits: Vec<Vec<[f32; 2]>> = sets.par_iter().map(|rows| table.fit(rows, &training)).collect();
 
     // The temperature is the one number that is fitted on unseen posts.
-    let rounded = |fit: &[[f32; 2]]| Weights::rounded(fit, 1.0);
+    let rounded = |fit: &[[f32; 2]]| BuiltinWeights::rounded(fit, 1.0);
     let unseen: Vec<[f64; CLASSES]> = {
-        let weights: Vec<Weights> = fits[..FOLDS].iter().map(|fit| rounded(fit)).collect();
+        let weights: Vec<BuiltinWeights> = fits[..FOLDS].iter().map(|fit| rounded(fit)).collect();
         (0..posts.len()).map(|row| table.sums(row, &weights[folds[row]])).collect()
     };
     let temperature = temperature(&unseen, table.classes());
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sums: Vec<[f64; CLASSES]> = test.iter().map(|row| table.sums(*row, &weights)).collect();
     Figures::new(&sums, &classes, temperature).print("2016test-A, trained without it");
 
-    let weights = Weights::rounded(&fits[FOLDS + 1], temperature as f32);
+    let weights = BuiltinWeights::rounded(&fits[FOLDS + 1], temperature as f32);
     let file = weights.to_bytes();
     rated(&data.join("vader_tweets_rated.csv"), weights)?;
     println!("weights: {} bytes, FNV-1a {:016x}", file.len(), headwater_score::builtin::features::hash(&file));
@@ -175,7 +175,7 @@ impl Figures {
 }
 
 /// Agreement with people's ratings from −4 to 4 of posts that no training saw.
-fn rated(path: &Path, weights: Weights) -> Result<(), Box<dyn Error>> {
+fn rated(path: &Path, weights: BuiltinWeights) -> Result<(), Box<dyn Error>> {
     let Ok(mut reader) = csv::Reader::from_path(path) else {
         println!("no {}: agreement with ratings not measured", path.display());
         return Ok(());

@@ -4,7 +4,7 @@
 //! L-BFGS in one thread: the same posts give the same bits. Folds run side by side.
 
 use headwater_score::builtin::features::{BUCKETS, Features};
-use headwater_score::builtin::weights::Weights;
+use headwater_score::builtin::weights::BuiltinWeights;
 use rayon::prelude::*;
 
 /// A post with the class that people gave it: 0 negative, 1 neutral, 2 positive.
@@ -109,7 +109,7 @@ impl FeatureTable {
 
     /// Weights from the posts with these rows: per bucket, negative and positive against neutral.
     pub(crate) fn fit(&self, rows: &[usize], training: &Training) -> Vec<[f32; 2]> {
-        let problem = Problem::new(self, rows, training);
+        let problem = TrainingProblem::new(self, rows, training);
         let solution = minimise(&problem, training.rounds);
         let mut weights = vec![[0.0; 2]; BUCKETS];
         for (bucket, found) in problem.used.iter().zip(solution.chunks_exact(CLASSES)) {
@@ -119,7 +119,7 @@ impl FeatureTable {
     }
 
     /// The sums of a post's weights: negative, neutral (zero by definition) and positive.
-    pub(crate) fn sums(&self, row: usize, weights: &Weights) -> [f64; CLASSES] {
+    pub(crate) fn sums(&self, row: usize, weights: &BuiltinWeights) -> [f64; CLASSES] {
         let mut sums = [0.0; 2];
         for (bucket, value) in self.row(row) {
             for (sum, weight) in sums.iter_mut().zip(weights.of(bucket as u32)) {
@@ -131,7 +131,7 @@ impl FeatureTable {
 }
 
 /// The training posts with their buckets renumbered to those in use.
-struct Problem {
+struct TrainingProblem {
     used: Vec<u32>,
     starts: Vec<usize>,
     columns: Vec<u32>,
@@ -141,7 +141,7 @@ struct Problem {
     penalty: f32,
 }
 
-impl Problem {
+impl TrainingProblem {
     fn new(table: &FeatureTable, rows: &[usize], training: &Training) -> Self {
         let mut occurs = vec![0_u32; BUCKETS];
         for row in rows {
@@ -150,7 +150,7 @@ impl Problem {
         let used: Vec<u32> = (0..BUCKETS as u32).filter(|bucket| occurs[*bucket as usize] >= training.fewest).collect();
         let mut number = vec![u32::MAX; BUCKETS];
         used.iter().enumerate().for_each(|(at, bucket)| number[*bucket as usize] = at as u32);
-        let mut problem = Problem {
+        let mut problem = TrainingProblem {
             used,
             starts: vec![0],
             columns: vec![],
@@ -233,7 +233,7 @@ fn add(to: &mut [f32], factor: f64, what: &[f32]) {
 }
 
 /// L-BFGS with six pairs and a backtracking line search, from zero.
-fn minimise(problem: &Problem, rounds: usize) -> Vec<f32> {
+fn minimise(problem: &TrainingProblem, rounds: usize) -> Vec<f32> {
     const PAIRS: usize = 6;
     let size = problem.used.len() * CLASSES;
     let mut point = vec![0.0_f32; size];
@@ -310,7 +310,7 @@ mod tests {
         let training = Training { penalty: 0.1, rounds: 30, fewest: 1 };
         let fit = table.fit(&rows, &training);
         assert_eq!(fit, table.fit(&rows, &training));
-        let weights = Weights::rounded(&fit, 1.0);
+        let weights = BuiltinWeights::rounded(&fit, 1.0);
         for row in rows {
             let sums = table.sums(row, &weights);
             let likeliest = (0..CLASSES).max_by(|a, b| sums[*a].total_cmp(&sums[*b])).unwrap();
@@ -333,7 +333,7 @@ mod tests {
         }
         let table = FeatureTable::new(&posts);
         let (test, train): (Vec<usize>, Vec<usize>) = (0..table.classes().len()).partition(|row| row % 3 == 0);
-        let weights = Weights::rounded(&table.fit(&train, &Training { rounds: 20, ..Training::default() }), 1.0);
+        let weights = BuiltinWeights::rounded(&table.fit(&train, &Training { rounds: 20, ..Training::default() }), 1.0);
         let (mut right, mut counts) = ([0.0; 3], [0.0; 3]);
         for row in test {
             let sums = table.sums(row, &weights);

@@ -1,7 +1,7 @@
 //! Arrow tables, from a Parquet file or from memory: rows of cells out, as text. Fields of structures are columns with
 //! dotted names.
 
-use super::{BadRow, Columns, Record, RecordPlace, RecordValue};
+use super::{BadRow, ColumnNames, RawRecord, RecordPlace, RecordValue};
 use crate::Error;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use arrow_array::cast::AsArray;
@@ -31,7 +31,7 @@ pub struct ArrowRows {
 }
 
 struct ArrowBatch {
-    columns: Arc<Columns>,
+    columns: Arc<ColumnNames>,
     arrays: Vec<ArrayRef>,
     rows: usize,
     next: usize,
@@ -54,13 +54,13 @@ impl ArrowRows {
     }
 
     /// The file and its columns, once a row was read.
-    pub fn header(&self) -> Option<(&Arc<Path>, &Arc<Columns>)> {
+    pub fn header(&self) -> Option<(&Arc<Path>, &Arc<ColumnNames>)> {
         Some((&self.file, &self.batch.as_ref()?.columns))
     }
 
     /// The next row.
     #[expect(clippy::should_implement_trait, reason = "as Records::next")]
-    pub fn next(&mut self) -> Result<Option<Result<Record, BadRow>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         loop {
             if let Some(batch) = self.batch.as_mut().filter(|batch| batch.next < batch.rows) {
                 let row = batch.next;
@@ -68,7 +68,7 @@ impl ArrowRows {
                 self.line += 1;
                 let place = RecordPlace { file: self.file.clone(), line: self.line };
                 return Ok(Some(match batch.cells(row) {
-                    Ok(cells) => Ok(Record { place, row: RecordValue::Cells(batch.columns.clone(), cells) }),
+                    Ok(cells) => Ok(RawRecord { place, row: RecordValue::Cells(batch.columns.clone(), cells) }),
                     Err(error) => Err(BadRow { place, reason: error.to_string() }),
                 }));
             }
@@ -93,7 +93,7 @@ impl ArrowBatch {
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
             flatten(field.name(), array, &mut names, &mut arrays)?;
         }
-        Ok(ArrowBatch { columns: Arc::new(Columns { names }), arrays, rows: batch.num_rows(), next: 0 })
+        Ok(ArrowBatch { columns: Arc::new(ColumnNames { names }), arrays, rows: batch.num_rows(), next: 0 })
     }
 
     fn cells(&self, row: usize) -> Result<StringRecord, ArrowError> {

@@ -6,7 +6,7 @@
 //! A quote that belongs to the text but opens a cell joins rows to one: up to the next such quote, or to the end. Such
 //! rows are told from posts of several lines by what their lines hold, and every one of them is bad.
 
-use super::{BadRow, Columns, LONGEST_RECORD, Record, RecordPlace, RecordValue, Stream, parse_time};
+use super::{BadRow, ByteStream, ColumnNames, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue, parse_time};
 use crate::Error;
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ pub(crate) fn delimiter(head: &[u8]) -> u8 {
 
 /// Refuses to read further when one row does not end, and knows whether a quote is open.
 struct Patient {
-    from: Stream,
+    from: ByteStream,
     left: usize,
     quotes: Quotes,
     /// Whether there is no more.
@@ -103,7 +103,7 @@ impl Read for Patient {
 /// A table being read.
 pub struct CsvTable {
     reader: Reader<Patient>,
-    columns: Arc<Columns>,
+    columns: Arc<ColumnNames>,
     file: Arc<Path>,
     record: ByteRecord,
     delimiter: u8,
@@ -116,7 +116,7 @@ pub struct CsvTable {
 
 impl CsvTable {
     /// Reads the header.
-    pub fn new(from: Stream, file: Arc<Path>, delimiter: u8) -> Result<Self, Error> {
+    pub fn new(from: ByteStream, file: Arc<Path>, delimiter: u8) -> Result<Self, Error> {
         let quotes = Quotes { delimiter, state: Quoted::Start, line: 1, opened: 0 };
         let mut reader = ReaderBuilder::new()
             .delimiter(delimiter)
@@ -138,18 +138,18 @@ impl CsvTable {
             let problem = format!("the column {:?} is named twice; keep one", names[twice]);
             return Err(Error::Line { path: file.to_path_buf(), line: 1, problem });
         }
-        let columns = Arc::new(Columns { names });
+        let columns = Arc::new(ColumnNames { names });
         Ok(CsvTable { reader, columns, file, record, delimiter, waiting: VecDeque::new(), opened: 0, returns })
     }
 
     /// The file and its columns.
-    pub fn header(&self) -> (&Arc<Path>, &Arc<Columns>) {
+    pub fn header(&self) -> (&Arc<Path>, &Arc<ColumnNames>) {
         (&self.file, &self.columns)
     }
 
     /// The next row.
     #[expect(clippy::should_implement_trait, reason = "as Records::next")]
-    pub fn next(&mut self) -> Result<Option<Result<Record, BadRow>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         if let Some(line) = self.waiting.pop_front() {
             let reason = format!("is part of a cell, because of a quote on line {}; mend that", self.opened);
             return Ok(Some(Err(BadRow { place: RecordPlace { file: self.file.clone(), line }, reason })));
@@ -202,7 +202,7 @@ impl CsvTable {
             return Ok(Some(Err(BadRow { place, reason })));
         }
         Ok(Some(match StringRecord::from_byte_record(std::mem::take(&mut self.record)) {
-            Ok(cells) => Ok(Record { place, row: RecordValue::Cells(self.columns.clone(), cells) }),
+            Ok(cells) => Ok(RawRecord { place, row: RecordValue::Cells(self.columns.clone(), cells) }),
             Err(_) => Err(BadRow { place, reason: "is not UTF-8 text".to_owned() }),
         }))
     }
@@ -290,7 +290,7 @@ mod tests {
 
     fn rows(content: &[u8]) -> Vec<Result<Vec<String>, String>> {
         let rows = read("t.csv", content).unwrap().into_iter();
-        let cells = |record: Record| match record.row {
+        let cells = |record: RawRecord| match record.row {
             RecordValue::Cells(_, cells) => cells.iter().map(str::to_owned).collect(),
             RecordValue::Json(_) => unreachable!("a table"),
         };
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn a_quote_that_is_never_closed_ends_the_reading_in_bounded_memory() {
         let head = b"a,b\n1,2\n3,\"open".to_vec();
-        let endless: Stream = Box::new(std::io::Cursor::new(head).chain(std::io::repeat(b'x')));
+        let endless: ByteStream = Box::new(std::io::Cursor::new(head).chain(std::io::repeat(b'x')));
         let mut table = CsvTable::new(endless, Arc::from(Path::new("t.csv")), b',').unwrap();
         assert!(table.next().unwrap().unwrap().is_ok());
         assert!(table.next().unwrap_err().to_string().starts_with("t.csv, line 3: the row does not end"));

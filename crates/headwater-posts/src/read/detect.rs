@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const HEAD: usize = 1 << 16;
 
 /// Bytes as text-like readers take them.
-pub type Stream = Box<dyn Read + Send>;
+pub type ByteStream = Box<dyn Read + Send>;
 
 /// Counts the bytes that are read.
 pub(super) struct Counted<R> {
@@ -29,15 +29,15 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// Looks at the first bytes without losing them.
-fn peek(mut from: Stream, path: &Path) -> Result<(Vec<u8>, Stream), Error> {
+fn peek(mut from: ByteStream, path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
     let mut head = Vec::new();
     (&mut from).take(HEAD as u64).read_to_end(&mut head).map_err(Error::io(path, "cannot read"))?;
     Ok((head.clone(), Box::new(Cursor::new(head).chain(from))))
 }
 
 /// A text file, decompressed and without a byte order mark; for the small tables beside the posts.
-pub(crate) fn open_text(path: &Path) -> Result<(Vec<u8>, Stream), Error> {
-    let stream: Stream = if path.as_os_str() == "-" {
+pub(crate) fn open_text(path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
+    let stream: ByteStream = if path.as_os_str() == "-" {
         Box::new(std::io::stdin())
     } else {
         if path.is_dir() {
@@ -49,7 +49,7 @@ pub(crate) fn open_text(path: &Path) -> Result<(Vec<u8>, Stream), Error> {
 }
 
 /// Undoes the compression and takes a byte order mark off; returns the first bytes along with all of them.
-pub(super) fn unpacked(stream: Stream, path: &Path) -> Result<(Vec<u8>, Stream), Error> {
+pub(super) fn unpacked(stream: ByteStream, path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
     let (mut head, mut stream) = peek(stream, path)?;
     if head.starts_with(&[0x1f, 0x8b]) {
         (head, stream) = peek(Box::new(flate2::read::MultiGzDecoder::new(stream)), path)?;

@@ -1,7 +1,7 @@
 //! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is no JSON is bad. A file whose
 //! first line only begins an object or a list, and that goes on so, is JSON over many lines and refused as a whole.
 
-use super::{BadRow, LONGEST_RECORD, Record, RecordPlace, RecordValue, Stream};
+use super::{BadRow, ByteStream, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue};
 use crate::Error;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Lines being read.
 pub struct JsonLines {
-    reader: BufReader<Stream>,
+    reader: BufReader<ByteStream>,
     file: Arc<Path>,
     line: u64,
     buffer: Vec<u8>,
@@ -26,14 +26,14 @@ const ENOUGH: u64 = 20;
 
 impl JsonLines {
     /// Of a stream.
-    pub fn new(from: Stream, file: Arc<Path>) -> Self {
+    pub fn new(from: ByteStream, file: Arc<Path>) -> Self {
         let reader = BufReader::with_capacity(1 << 18, from);
         JsonLines { reader, file, line: 0, buffer: Vec::new(), begun: None, whole: 0, broken: 0 }
     }
 
     /// The next object.
     #[expect(clippy::should_implement_trait, reason = "as Records::next")]
-    pub fn next(&mut self) -> Result<Option<Result<Record, BadRow>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         loop {
             self.buffer.clear();
             let mut limited = (&mut self.reader).take(LONGEST_RECORD as u64);
@@ -67,7 +67,7 @@ impl JsonLines {
                 }
             };
             self.whole += u64::from(value.is_object() || value.is_array());
-            return Ok(Some(Ok(Record { place, row: RecordValue::Json(value) })));
+            return Ok(Some(Ok(RawRecord { place, row: RecordValue::Json(value) })));
         }
     }
 

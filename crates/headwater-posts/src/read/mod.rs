@@ -1,6 +1,6 @@
 //! Readers: paths in, records out, one at a time.
 //!
-//! A [`Record`] is one row as it stands in the file: the cells of a table ([`csv`], [`arrow`]) or the object of a line
+//! A [`RawRecord`] is one row as it stands in the file: the cells of a table ([`csv`], [`arrow`]) or the object of a line
 //! ([`jsonl`]). What it means is decided by [`crate::reader`]. The format and the compression are told from the first
 //! bytes, so that pipes and odd names work; memory is bounded by [`LONGEST_RECORD`], whatever the file holds.
 
@@ -13,11 +13,11 @@ pub(crate) mod preset;
 mod record;
 mod time;
 
-pub use detect::Stream;
+pub use detect::ByteStream;
 pub(crate) use detect::open_text;
 pub use preset::{OtherFormat, Preset};
 pub(crate) use record::lookup;
-pub use record::{BadRow, Columns, Record, RecordPlace, RecordValue};
+pub use record::{BadRow, ColumnNames, RawRecord, RecordPlace, RecordValue};
 pub(crate) use time::WANTED as WANTED_TIME;
 pub use time::parse_time;
 
@@ -84,7 +84,7 @@ impl Records {
     }
 
     /// From bytes in memory or from elsewhere, under a name.
-    pub fn from_stream(stream: Stream, name: &Path) -> Result<Self, Error> {
+    pub fn from_stream(stream: ByteStream, name: &Path) -> Result<Self, Error> {
         let current = Some(understand(stream, Arc::from(name))?);
         Ok(Records { waiting: Vec::new().into_iter(), current, bytes: Arc::new(AtomicU64::new(0)), total: None })
     }
@@ -98,7 +98,7 @@ impl Records {
 
     /// The next record; one that cannot be read is [`BadRow`] and the next may be fine, an error ends it all.
     #[expect(clippy::should_implement_trait, reason = "an iterator could not tell a bad row from an error")]
-    pub fn next(&mut self) -> Result<Option<Result<Record, BadRow>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         loop {
             let found = match &mut self.current {
                 None => None,
@@ -117,7 +117,7 @@ impl Records {
     }
 
     /// The file being read and its columns, if it is a table.
-    pub fn table(&self) -> Option<(&Arc<Path>, &Arc<Columns>)> {
+    pub fn table(&self) -> Option<(&Arc<Path>, &Arc<ColumnNames>)> {
         match self.current.as_ref()? {
             RecordSource::Csv(table) => Some(table.header()),
             RecordSource::Arrow(rows) => rows.header(),
@@ -145,7 +145,7 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<RecordSource, Error> {
             format!("is a folder; give files, or a pattern such as '{}'", pattern.display()),
         ));
     }
-    let stream: Stream = if path.as_os_str() == "-" {
+    let stream: ByteStream = if path.as_os_str() == "-" {
         Box::new(Counted { from: std::io::stdin(), bytes: bytes.clone() })
     } else {
         let mut file = File::open(path).map_err(Error::io(path, "cannot read"))?;
@@ -162,7 +162,7 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<RecordSource, Error> {
 }
 
 /// A text of either kind, plain or compressed.
-fn understand(stream: Stream, name: Arc<Path>) -> Result<RecordSource, Error> {
+fn understand(stream: ByteStream, name: Arc<Path>) -> Result<RecordSource, Error> {
     let (head, stream) = unpacked(stream, &name)?;
     Ok(match looks_like(&head, &name)? {
         Looks::Json => RecordSource::Jsonl(jsonl::JsonLines::new(stream, name)),
@@ -175,7 +175,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// All records of one file with this content; the bad ones as they are shown, without the folder.
-    pub(crate) fn read(name: &str, content: &[u8]) -> Result<Vec<Result<Record, String>>, String> {
+    pub(crate) fn read(name: &str, content: &[u8]) -> Result<Vec<Result<RawRecord, String>>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -188,7 +188,7 @@ pub(crate) mod tests {
         Ok(all)
     }
 
-    fn cells(record: &Result<Record, String>) -> Vec<String> {
+    fn cells(record: &Result<RawRecord, String>) -> Vec<String> {
         match &record.as_ref().unwrap().row {
             RecordValue::Cells(_, cells) => cells.iter().map(str::to_owned).collect(),
             RecordValue::Json(value) => vec![value.to_string()],

@@ -3,7 +3,7 @@
 //! A line may hold one post, a page of them, or something else (a deletion, a like), which is stepped over and counted.
 //! `docs/presets.md` says how to get such files.
 
-use super::{Columns, html};
+use super::{ColumnNames, html};
 use crate::post::PostDraft;
 use serde_json::Value;
 
@@ -151,7 +151,7 @@ impl Preset {
     }
 
     /// What a table is, where it is not what this preset reads.
-    pub fn refuses(self, columns: &Columns) -> Option<OtherFormat> {
+    pub fn refuses(self, columns: &ColumnNames) -> Option<OtherFormat> {
         let has = |name: &str| columns.position(name).is_some();
         let preset =
             (has("author") && has("body") && (has("timestamp") || has("unix_timestamp"))).then_some(Preset::FourCat);
@@ -262,7 +262,7 @@ fn bluesky(event: &Value) -> Option<PostDraft> {
     }
     let record = commit.get("record")?;
     let user = text_at(event, &["did"]);
-    // Record keys are unique within one repository only, and an update keeps its key.
+    // RawRecord keys are unique within one repository only, and an update keeps its key.
     let id = user.as_ref().zip(text_at(commit, &["rkey"])).map(|(user, key)| format!("at://{user}/{key}"));
     // createdAt is what the author's program claims; without a usable one the time of the event stands in.
     let claimed = text_at(record, &["createdAt"]).filter(|time| super::parse_time(time).is_some());
@@ -395,7 +395,7 @@ mod tests {
         for object in [&plain, &json!({"delete": {}}), &json!(7), &json!([])] {
             assert_eq!(Preset::mistaken(None, object), None);
         }
-        let columns = |names: &[&str]| Columns { names: names.iter().map(|name| (*name).to_owned()).collect() };
+        let columns = |names: &[&str]| ColumnNames { names: names.iter().map(|name| (*name).to_owned()).collect() };
         let table = columns(&["id", "timestamp", "body", "author"]);
         assert_eq!(Preset::XV1.refuses(&table).unwrap().preset(), Some(Preset::FourCat));
         assert_eq!(Preset::XV1.refuses(&columns(&["user"])).unwrap().preset(), None);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// One row of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct RawRecord {
     /// Where it stands.
     pub place: RecordPlace,
     /// What it holds.
@@ -18,7 +18,7 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecordValue {
     /// Cells of a table, one per column.
-    Cells(Arc<Columns>, ::csv::StringRecord),
+    Cells(Arc<ColumnNames>, ::csv::StringRecord),
     /// The object of a line.
     Json(Value),
 }
@@ -50,12 +50,12 @@ impl RecordValue {
 
 /// The columns of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Columns {
+pub struct ColumnNames {
     /// Their names, in order.
     pub names: Vec<String>,
 }
 
-impl Columns {
+impl ColumnNames {
     /// Where a column is.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|column| column == name)

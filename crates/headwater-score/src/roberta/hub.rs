@@ -67,7 +67,7 @@ struct Hub {
 }
 
 /// What a file should be.
-struct Claim {
+struct FileClaim {
     checksum: String,
     url: String,
 }
@@ -100,7 +100,7 @@ impl Hub {
     }
 
     /// Checksum and place of a file; `None` if the hub does not have it.
-    fn claim(&self, file: &str) -> Result<Option<Claim>, Error> {
+    fn claim(&self, file: &str) -> Result<Option<FileClaim>, Error> {
         let mut url = format!("{}/{file}", self.base);
         for _ in 0..REDIRECTS {
             let answer = self.agent.head(&url).call().map_err(|error| self.unreachable(file, &error))?;
@@ -113,7 +113,7 @@ impl Hub {
                 if !known {
                     return Err(self.error(file, format!("the hub's ETag {tag} is no SHA-256 and no git SHA-1")));
                 }
-                return Ok(Some(Claim { checksum, url }));
+                return Ok(Some(FileClaim { checksum, url }));
             }
             match status {
                 // The hub does not say whether a private model exists.
@@ -142,7 +142,7 @@ impl Hub {
         Ok(format!("{}/{}", &from[..end], place.trim_start_matches('/')))
     }
 
-    fn file(&self, file: &str, claim: &Claim, watch: FetchProgress<'_>) -> Result<(), Error> {
+    fn file(&self, file: &str, claim: &FileClaim, watch: FetchProgress<'_>) -> Result<(), Error> {
         let path = self.folder.join(file);
         let part = self.folder.join(format!(".{file}.{}.part", claim.checksum));
         let broken = |error: std::io::Error| Error::model(&part, format!("cannot be written: {error}"));

@@ -74,7 +74,7 @@ struct TensorPlace {
 }
 
 /// An open checkpoint.
-pub(super) struct Checkpoint {
+pub(super) struct ModelCheckpoint {
     path: PathBuf,
     source: CheckpointFile,
     places: BTreeMap<String, TensorPlace>,
@@ -88,9 +88,9 @@ enum CheckpointFile {
 /// A header longer than this is no header.
 const LONGEST_HEADER: u64 = 100 << 20;
 
-impl Checkpoint {
+impl ModelCheckpoint {
     /// Opens `model.safetensors`, else `pytorch_model.bin`.
-    pub(super) fn open(folder: &Path) -> Result<Checkpoint, Error> {
+    pub(super) fn open(folder: &Path) -> Result<ModelCheckpoint, Error> {
         let safe = folder.join("model.safetensors");
         let torch = folder.join("pytorch_model.bin");
         if safe.is_file() {
@@ -108,7 +108,7 @@ impl Checkpoint {
         Err(Error::model(folder, problem))
     }
 
-    fn safetensors(path: &Path) -> Result<Checkpoint, Error> {
+    fn safetensors(path: &Path) -> Result<ModelCheckpoint, Error> {
         let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
         let mut file = File::open(path).map_err(unreadable)?;
         let size = file.metadata().map_err(unreadable)?.len();
@@ -139,10 +139,10 @@ impl Checkpoint {
             let (shape, start) = (info.shape.clone(), length + 8 + info.data_offsets.0 as u64);
             places.insert(name, TensorPlace { shape, element, storage: String::new(), start });
         }
-        Ok(Checkpoint { path: path.to_owned(), source: CheckpointFile::Plain(file), places })
+        Ok(ModelCheckpoint { path: path.to_owned(), source: CheckpointFile::Plain(file), places })
     }
 
-    fn torch(path: &Path) -> Result<Checkpoint, Error> {
+    fn torch(path: &Path) -> Result<ModelCheckpoint, Error> {
         let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
         let mut file = File::open(path).map_err(unreadable)?;
         let mut start = [0; 4];
@@ -159,7 +159,7 @@ impl Checkpoint {
     }
 
     /// Since torch 1.6: a zip archive with `data.pkl` and one file per storage.
-    fn torch_archive(path: &Path, file: File) -> Result<Checkpoint, Error> {
+    fn torch_archive(path: &Path, file: File) -> Result<ModelCheckpoint, Error> {
         let wrong = |problem: String| Error::model(path, problem);
         let mut archive =
             zip::ZipArchive::new(file).map_err(|error| wrong(format!("is not a torch checkpoint: {error}")))?;
@@ -175,11 +175,11 @@ impl Checkpoint {
         let (pieces, _) = pickle::state_dict(&bytes).map_err(wrong)?;
         let prefix = pickled.trim_end_matches("data.pkl").to_owned() + "data/";
         let places = pieces.into_iter().map(|(name, piece)| place(name, piece, 0)).collect();
-        Ok(Checkpoint { path: path.to_owned(), source: CheckpointFile::Archive { archive, prefix }, places })
+        Ok(ModelCheckpoint { path: path.to_owned(), source: CheckpointFile::Archive { archive, prefix }, places })
     }
 
     /// Before torch 1.6: four pickles, a pickled list of storages, then each storage with its length.
-    fn torch_stream(path: &Path, mut file: File) -> Result<Checkpoint, Error> {
+    fn torch_stream(path: &Path, mut file: File) -> Result<ModelCheckpoint, Error> {
         let wrong = |problem: String| Error::model(path, problem);
         let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
         // The pickles come first and are small against this.
@@ -222,7 +222,7 @@ impl Checkpoint {
                 (name, place)
             })
             .collect();
-        Ok(Checkpoint { path: path.to_owned(), source: CheckpointFile::Plain(file), places })
+        Ok(ModelCheckpoint { path: path.to_owned(), source: CheckpointFile::Plain(file), places })
     }
 
     /// What is wrong with the tensors that the model needs: all at once, so that one look suffices.
