@@ -56,7 +56,7 @@ bench-exports:
 
 # Train the built-in scorer and print its figures.
 train-builtin:
-    cargo run --release -p headwater-posts --example train_builtin
+    cargo run --release -p train-scorer
 
 # Write the golden files again.
 golden:

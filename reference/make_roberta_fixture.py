@@ -1,6 +1,6 @@
 """Writes the tiny RoBERTa that the tests run: a random model, its own tokenizer, and what Hugging Face makes of them.
 
-Usage: python reference/make_roberta_fixture.py crates/headwater-posts/tests/fixtures/roberta-tiny
+Usage: python reference/make_roberta_fixture.py crates/headwater-score/tests/fixtures/roberta-tiny
 Needs reference/requirements-roberta.txt. Everything is seeded; the text below was written for this file.
 """
 

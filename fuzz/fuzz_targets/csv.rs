@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use headwater_posts::read::Row;
-use headwater_posts::read::csv::Table;
+use headwater_posts::read::RecordValue;
+use headwater_posts::read::csv::CsvTable;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((first, rest)) = data.split_first() else { return };
     let delimiter = [b',', b';', b'\t', b'|'][usize::from(*first) % 4];
     let stream = Box::new(Cursor::new(rest.to_vec()));
-    let Ok(mut table) = Table::new(stream, Arc::from(Path::new("fuzz.csv")), delimiter) else { return };
+    let Ok(mut table) = CsvTable::new(stream, Arc::from(Path::new("fuzz.csv")), delimiter) else { return };
     let columns = table.header().1.names.len();
     let (mut line, mut rows) = (0, 0);
     while let Ok(Some(row)) = table.next() {
@@ -23,8 +23,8 @@ fuzz_target!(|data: &[u8]| {
         assert!(record.place.line > line, "rows start on later and later lines");
         line = record.place.line;
         match record.row {
-            Row::Cells(_, cells) => assert_eq!(cells.len(), columns),
-            Row::Json(_) => unreachable!("a table"),
+            RecordValue::Cells(_, cells) => assert_eq!(cells.len(), columns),
+            RecordValue::Json(_) => unreachable!("a table"),
         }
     }
     assert!(rows <= rest.iter().filter(|byte| **byte == b'\n').count() + 1);

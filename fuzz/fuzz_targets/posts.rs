@@ -2,11 +2,13 @@
 
 #![no_main]
 
-use headwater_posts::bin::{Bin, Calendar, Hypotheses};
+use headwater_posts::bin::Hypotheses;
+use headwater_posts::calendar::{Bin, Calendar};
+use headwater_posts::given::Wanted;
 use headwater_posts::ingest::Ingest;
-use headwater_posts::post::{Batch, Mapping, Posts};
+use headwater_posts::mapping::ColumnMapping;
 use headwater_posts::read::Records;
-use headwater_posts::score::column::Wanted;
+use headwater_posts::reader::{PostBatch, PostReader};
 use headwater_posts::select::Selection;
 use jiff::tz::TimeZone;
 use libfuzzer_sys::fuzz_target;
@@ -23,9 +25,9 @@ fuzz_target!(|data: &[u8]| {
     else {
         return;
     };
-    let Ok(records) = Records::of(Box::new(Cursor::new(rest.to_vec())), Path::new("fuzz")) else { return };
-    let mut posts = Posts::of(records, Mapping::default().with_scores(Wanted::Either).without_text());
-    let mut batch = Batch::default();
+    let Ok(records) = Records::from_stream(Box::new(Cursor::new(rest.to_vec())), Path::new("fuzz")) else { return };
+    let mut posts = PostReader::new(records, ColumnMapping::default().with_scores(Wanted::Either).without_text());
+    let mut batch = PostBatch::default();
     for _ in 0..ROWS {
         match posts.next() {
             Ok(Some(Ok(post))) => batch.posts.push(post),
@@ -37,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
     if ingest.take(&mut batch).is_err() {
         return;
     }
-    if let Ok((beliefs, quality)) = ingest.finish() {
+    if let Ok((beliefs, quality)) = ingest.finish_binned() {
         let left_out = quality.duplicates + quality.updates + quality.dropped.total();
         assert_eq!(quality.kept + left_out, quality.posts);
         assert!(beliefs.cells().all(|cell| cell.ratios[0].is_finite() && cell.posts > 0));

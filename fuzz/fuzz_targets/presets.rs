@@ -2,25 +2,26 @@
 
 #![no_main]
 
-use headwater_posts::post::{Mapping, Posts};
+use headwater_posts::mapping::ColumnMapping;
 use headwater_posts::read::{Preset, Records};
+use headwater_posts::reader::PostReader;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
 
 fuzz_target!(|data: &[u8]| {
     let Some((first, rest)) = data.split_first() else { return };
-    let mapping = Mapping::default();
+    let mapping = ColumnMapping::default();
     let mapping = match first % 6 {
-        0 => mapping.preset(Preset::XV2),
-        1 => mapping.preset(Preset::XV1),
-        2 => mapping.preset(Preset::Bluesky),
-        3 => mapping.preset(Preset::Mastodon),
-        4 => mapping.preset(Preset::FourCat),
+        0 => mapping.with_preset(Preset::XV2),
+        1 => mapping.with_preset(Preset::XV1),
+        2 => mapping.with_preset(Preset::Bluesky),
+        3 => mapping.with_preset(Preset::Mastodon),
+        4 => mapping.with_preset(Preset::FourCat),
         _ => mapping,
     };
-    let Ok(records) = Records::of(Box::new(Cursor::new(rest.to_vec())), Path::new("fuzz")) else { return };
-    let mut posts = Posts::of(records, mapping);
+    let Ok(records) = Records::from_stream(Box::new(Cursor::new(rest.to_vec())), Path::new("fuzz")) else { return };
+    let mut posts = PostReader::new(records, mapping);
     while let Ok(Some(post)) = posts.next() {
         if let Ok(post) = post {
             assert!(!post.user.is_empty());

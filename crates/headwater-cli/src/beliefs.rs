@@ -1,23 +1,23 @@
 //! `headwater beliefs`: posts in, what users believe day by day out.
 
 use crate::error::CliError;
+use crate::hints::warning_text;
 use crate::output::{check, draft_json};
-use crate::scorer::{ScorerName, ScorerOptions, scorer};
+use crate::scorer::{ScorerArgs, scorer};
 use crate::terminal::{Format, Terminal, count, csv, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
-use headwater_files::{AtomicFile, BeliefsRows};
-use headwater_posts::Error;
-use headwater_posts::bin::{self, Bin, Calendar, Hypotheses};
-use headwater_posts::ingest::Ingest;
-use headwater_posts::post::{Batch, Mapping, Posts};
-use headwater_posts::quality::{MaxBad, Quality};
-use headwater_posts::read::{Bad, Preset};
-use headwater_posts::score::column::Wanted;
-use headwater_posts::select::{Moment, Selection, Topic, read_users, window};
+use headwater_files::AtomicFile;
+use headwater_posts::bin::{BinnedBeliefs, Hypotheses};
+use headwater_posts::calendar::Bin;
+use headwater_posts::mapping::ColumnMapping;
+use headwater_posts::quality::{IngestWarning, MaxBad, Quality};
+use headwater_posts::read::{BadRow, Preset};
+use headwater_posts::reader::PostBatch;
+use headwater_posts::select::Moment;
+use headwater_posts::{Error, PostHooks, PostOptions, PostsInput, RejectsFile, Reposts, UserList, bin_posts};
 use jiff::tz::TimeZone;
 use std::collections::HashSet;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Headings of `--help`, below the files.
 const READING: &str = "Reading";
@@ -37,7 +37,7 @@ const LISTED: usize = 20;
 )]
 pub(crate) struct Beliefs {
     #[command(flatten)]
-    options: PostOptions,
+    posts: PostArgs,
     /// Where to write the beliefs: .parquet, otherwise CSV
     #[arg(long, value_name = "BELIEFS")]
     out: PathBuf,
@@ -51,7 +51,7 @@ pub(crate) struct Beliefs {
 
 /// Which posts count, and as what: for every command that starts from posts.
 #[derive(Debug, Args)]
-pub(crate) struct PostOptions {
+pub(crate) struct PostArgs {
     /// Files or 'patterns*'; - is standard input (not for discover, which hashes its inputs first)
     #[arg(required = true)]
     pub(crate) posts: Vec<PathBuf>,
@@ -84,7 +84,7 @@ pub(crate) struct PostOptions {
     any_language: bool,
     /// Whether a repost is the reposter's opinion
     #[arg(help_heading = SELECTION, long, value_enum, default_value = "keep")]
-    reposts: Reposts,
+    reposts: RepostsName,
     /// Leave out users with fewer posts
     #[arg(help_heading = SELECTION, long, value_name = "N", default_value_t = 1)]
     min_posts: u64,
@@ -92,7 +92,7 @@ pub(crate) struct PostOptions {
     #[arg(help_heading = SELECTION, long, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) scorer: ScorerOptions,
+    pub(crate) scorer: ScorerArgs,
     /// 2: positive and negative; 3: neutral is a state of its own
     #[arg(help_heading = OPINION, long, value_name = "2|3", default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
     hypotheses: u8,
@@ -137,7 +137,7 @@ impl From<PresetName> for Preset {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Reposts {
+enum RepostsName {
     Keep,
     Drop,
 }
@@ -146,24 +146,29 @@ fn parse_zone(name: &str) -> Result<TimeZone, String> {
     TimeZone::get(name).map_err(|_| "wanted an IANA name such as Europe/Berlin, America/New_York or UTC".to_owned())
 }
 
+/// Pairs of field and column as `--map` gives them.
+pub(crate) fn columns(map: &[String]) -> Result<Vec<(String, String)>, CliError> {
+    let pairs = map.iter().flat_map(|pairs| pairs.split(',')).filter(|pair| !pair.trim().is_empty());
+    let pair = |pair: &str| match pair.split_once('=') {
+        Some((field, column)) => Ok((field.trim().to_owned(), column.trim().to_owned())),
+        None => Err(CliError::Usage {
+            message: format!("met {pair:?} in --map; wanted field=column, such as text=body"),
+            hint: None,
+        }),
+    };
+    pairs.map(pair).collect()
+}
+
 /// How columns are named, by options that several commands share.
-pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Mapping, CliError> {
-    let mut mapping = Mapping::default();
-    if let Some(preset) = preset {
-        if !map.is_empty() && preset != PresetName::FourCat {
-            let message = "--map names columns, and this --preset knows where everything is; use one of the two";
-            return Err(CliError::Usage { message: message.to_owned(), hint: None });
-        }
-        mapping = mapping.preset(preset.into());
-    }
-    map.iter().try_fold(mapping, |mapping, pairs| Ok(mapping.rename(pairs)?))
+pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<ColumnMapping, CliError> {
+    Ok(ColumnMapping::new(preset.map(Preset::from), &columns(map)?)?)
 }
 
 impl Beliefs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
-        let (beliefs, mut quality) = self.options.gather::<CliError>(None, |_| (), terminal)?;
-        let table = self.options.write(&self.out, &beliefs, &mut quality, terminal)?;
+        let (beliefs, quality) = self.posts.gather::<CliError>(None, |_| (), terminal)?;
+        let table = terminal.watched(None, |_| beliefs.write(&self.out))?;
         let summary = self.summary.as_deref().map(|path| draft_json(path, &quality)).transpose()?;
         table.commit()?;
         summary.map(AtomicFile::commit).transpose()?;
@@ -176,167 +181,126 @@ impl Beliefs {
             let message = format!("beliefs are not written as .{extension}");
             return Err(CliError::usage(message, "let --out end in .csv or .parquet"));
         }
-        let outputs = [Some(&self.out), self.options.rejects.as_ref(), self.summary.as_ref()];
-        check(self.options.posts.iter().chain(&self.options.users), outputs.into_iter().flatten())
+        let outputs = [Some(&self.out), self.posts.rejects.as_ref(), self.summary.as_ref()];
+        check(self.posts.posts.iter().chain(&self.posts.users), outputs.into_iter().flatten())
     }
 }
 
-impl PostOptions {
-    /// Reads, selects, scores and bins. `known` replaces the users that --users names; `meet` sees every batch before the
-    /// door does, and may change it. Errors of the door become the caller's.
-    pub(crate) fn gather<E: From<Error> + From<CliError>>(
-        &self,
-        known: Option<HashSet<String>>,
-        meet: impl FnMut(&mut Batch),
-        terminal: &Terminal,
-    ) -> Result<(bin::Beliefs, Quality), E> {
-        let mut selection = self.selection(terminal)?;
-        // Whoever says which users may count also says which of them are absent.
-        let counted = known.is_some();
-        selection.users = match known {
-            Some(known) => Some(known),
-            None => self.users.as_deref().map(read_users).transpose()?,
-        };
-        let scorer = scorer(&self.scorer, terminal)?;
-        let hypotheses = if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two };
-        let calendar = Calendar::new(self.bin, self.timezone.clone());
-        let english = !selection.languages.is_empty() && self.lang.is_empty();
-        let mut door = Ingest::new(selection, scorer, calendar, hypotheses)
-            .min_posts(self.min_posts)
-            .max_bad(self.max_bad.unwrap_or_default());
-        let mut rejects = self.rejects.as_deref().map(Rejects::create).transpose()?;
-        let read: Result<_, E> = self.read(&mut door, meet, rejects.as_mut(), terminal);
-        let read = read.and_then(|()| Ok(door.finish()?));
-        if let Some(rejects) = rejects {
-            rejects.close(read.is_ok())?;
-        }
-        let (beliefs, mut quality) = read?;
-        if counted {
-            quality.absent_users = 0;
-        }
-        self.warn(&quality, english, terminal);
-        Ok((beliefs, quality))
+impl PostArgs {
+    /// The files.
+    pub(crate) fn input(&self) -> PostsInput {
+        PostsInput::from(self.posts.clone())
     }
 
-    /// The languages that stay; all where there are none.
-    pub(crate) fn languages(&self) -> Vec<String> {
-        match self.scorer.scorer {
-            _ if !self.lang.is_empty() => self.lang.clone(),
-            ScorerName::Builtin if !self.any_language => vec!["en".to_owned()],
-            _ => Vec::new(),
-        }
-    }
-
-    fn selection(&self, terminal: &Terminal) -> Result<Selection, CliError> {
-        let topics = self.topic.iter().map(|topic| Topic::parse(topic, &self.timezone)).collect::<Result<_, _>>()?;
-        let languages = self.languages();
-        let foreign = self.any_language || !languages.iter().all(|lang| lang.to_ascii_lowercase().starts_with("en"));
-        if self.scorer.scorer == ScorerName::Builtin && foreign {
-            terminal.warn("the built-in scorer reads English; its opinion of other languages is noise");
-        }
-        Ok(Selection {
-            topics,
-            window: window(self.from, self.to, &self.timezone)?,
-            languages,
-            reposts: self.reposts == Reposts::Keep,
-            users: None,
+    /// The options, as the library takes them.
+    pub(crate) fn options(&self) -> Result<PostOptions, CliError> {
+        Ok(PostOptions {
+            topic: self.topic.clone(),
+            since: self.from,
+            until: self.to,
+            bin: self.bin,
+            timezone: self.timezone.clone(),
+            reposts: if self.reposts == RepostsName::Keep { Reposts::Keep } else { Reposts::Drop },
+            languages: self.lang.clone(),
+            any_language: self.any_language,
+            min_posts: self.min_posts,
+            users: self.users.clone().map(UserList::File),
+            hypotheses: if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two },
+            scorer: self.scorer.choice(),
+            carry_forward: self.carry_forward,
+            preset: self.preset.map(Preset::from),
+            columns: columns(&self.map)?,
+            max_bad: self.max_bad.unwrap_or_default(),
         })
     }
 
-    fn read<E: From<Error> + From<CliError>>(
+    /// Reads, selects, scores and bins. `users` replaces those that --users names; `meet` sees every batch first, and may
+    /// change it. Errors of the library become the caller's.
+    pub(crate) fn gather<E: From<Error> + From<CliError> + Send>(
         &self,
-        door: &mut Ingest,
-        mut meet: impl FnMut(&mut Batch),
-        mut rejects: Option<&mut Rejects>,
+        users: Option<HashSet<String>>,
+        meet: impl FnMut(&mut PostBatch) + Send,
         terminal: &Terminal,
-    ) -> Result<(), E> {
-        let mut mapping = mapping(self.preset, &self.map)?;
-        if self.scorer.scorer == ScorerName::Column {
-            mapping = mapping.with_scores(if self.hypotheses == 3 { Wanted::Classes } else { Wanted::Either });
-            if self.topic.is_empty() {
-                mapping = mapping.without_text();
-            }
-        }
-        let mut named = 0;
-        each_batch::<E>(&self.posts, mapping, terminal, |mut batch| {
-            meet(&mut batch);
-            let taken = door.take(&mut batch);
-            for bad in &batch.bad {
-                if named < NAMED {
-                    terminal.warn(&bad.to_string());
-                }
-                named += 1;
-            }
-            if let Some(rejects) = rejects.as_deref_mut() {
-                rejects.write(&batch.bad)?;
-            }
-            Ok(taken?)
-        })?;
-        if named > NAMED {
-            terminal.warn(&format!("and {} more rows that cannot be read", named - NAMED));
-        }
-        Ok(())
+    ) -> Result<(BinnedBeliefs, Quality), E> {
+        let (input, options) = (self.input(), self.options()?);
+        options.check()?;
+        let scorer = scorer(&self.scorer, terminal)?;
+        let rejects = self.rejects.as_deref().map(RejectsFile::create).transpose()?;
+        let mut hooks = TerminalHooks { terminal, bad: BadRows::new(rejects, terminal), users, meet };
+        let read = terminal.watched(None, |_| bin_posts(&input, &options, scorer, &mut hooks));
+        hooks.bad.close(read.is_ok())?;
+        Ok(read?)
+    }
+}
+
+/// Shows on the terminal what is met while posts are read.
+struct TerminalHooks<'a, M> {
+    terminal: &'a Terminal,
+    bad: BadRows<'a>,
+    users: Option<HashSet<String>>,
+    meet: M,
+}
+
+impl<M: FnMut(&mut PostBatch)> PostHooks for TerminalHooks<'_, M> {
+    fn batch(&mut self, batch: &mut PostBatch) {
+        (self.meet)(batch);
     }
 
-    fn warn(&self, quality: &Quality, english: bool, terminal: &Terminal) {
-        let dropped = &quality.dropped;
-        if dropped.language > 0 && english {
-            let posts = count(dropped.language as usize, "post");
-            terminal.warn(&format!(
-                "{posts} marked with another language than English left out; --any-language keeps them"
-            ));
+    fn bad_rows(&mut self, rows: &[BadRow]) -> Result<(), Error> {
+        self.bad.see(rows)
+    }
+
+    fn users(&self) -> Option<HashSet<String>> {
+        self.users.clone()
+    }
+
+    fn warning(&mut self, warning: &IngestWarning) {
+        self.bad.summary();
+        self.terminal.warn(&warning_text(warning));
+    }
+}
+
+/// Rows that cannot be read: the first are shown, all are counted and listed.
+pub(crate) struct BadRows<'a> {
+    terminal: &'a Terminal,
+    rejects: Option<RejectsFile>,
+    seen: usize,
+    summarised: bool,
+}
+
+impl<'a> BadRows<'a> {
+    pub(crate) fn new(rejects: Option<RejectsFile>, terminal: &'a Terminal) -> Self {
+        BadRows { terminal, rejects, seen: 0, summarised: false }
+    }
+
+    pub(crate) fn see(&mut self, rows: &[BadRow]) -> Result<(), Error> {
+        for bad in rows {
+            if self.seen < NAMED {
+                self.terminal.warn(&bad.to_string());
+            }
+            self.seen += 1;
         }
-        if quality.absent_users > 0 {
-            terminal.warn(&format!("{} of --users: no post of theirs is left", count(quality.absent_users, "user")));
-        }
-        if quality.clipped as f64 > 0.01 * quality.kept as f64 {
-            let share = percent(quality.clipped as f64 / quality.kept as f64);
-            terminal.warn(&format!(
-                "{} ({share}) clipped to stay {} away from certainty; scores this sure may be rounded",
-                count(quality.clipped as usize, "opinion"),
-                bin::CLIP
-            ));
+        self.rejects.as_mut().map_or(Ok(()), |rejects| rejects.write(rows))
+    }
+
+    /// Says how many were not shown.
+    fn summary(&mut self) {
+        if self.seen > NAMED && !self.summarised {
+            self.terminal.warn(&format!("and {} more rows that cannot be read", self.seen - NAMED));
+            self.summarised = true;
         }
     }
 
-    /// The table of beliefs, ready to be committed.
-    pub(crate) fn write(
-        &self,
-        out: &Path,
-        beliefs: &bin::Beliefs,
-        quality: &mut Quality,
-        terminal: &Terminal,
-    ) -> Result<AtomicFile, CliError> {
-        let mut rows = BeliefsRows::create(out, beliefs.hypotheses.names())?;
-        let total = if self.carry_forward { quality.bins * quality.users as u64 } else { quality.beliefs };
-        let mut progress = terminal.bar("writing", total);
-        let mut written = 0;
-        let mut shown: Option<(i64, String)> = None;
-        let mut failed = None;
-        let mut write = |cell: bin::Cell| {
-            if failed.is_some() {
-                return;
-            }
-            // One text per bin, not per row.
-            if shown.as_ref().is_none_or(|(start, _)| *start != cell.slot.start) {
-                shown = Some((cell.slot.start, beliefs.calendar.show(cell.slot.start)));
-            }
-            let time = shown.as_ref().map_or("", |(_, text)| text);
-            failed = rows.write(time, beliefs.user(cell.user), &cell.ratios, cell.posts).err();
-            written += 1;
-            if written % 4096 == 0 {
-                progress.at(written);
-            }
-        };
-        if self.carry_forward {
-            quality.carried_forward = beliefs.carried_forward(&mut write);
-        } else {
-            beliefs.cells().for_each(&mut write);
+    fn close(mut self, done: bool) -> Result<(), Error> {
+        if done {
+            self.summary();
         }
-        match failed {
-            Some(error) => Err(error.into()),
-            None => Ok(rows.finish()?),
-        }
+        self.close_quietly(done)
+    }
+
+    /// Without saying how many were not shown.
+    pub(crate) fn close_quietly(self, done: bool) -> Result<(), Error> {
+        self.rejects.map_or(Ok(()), |rejects| rejects.close(done))
     }
 }
 
@@ -409,64 +373,4 @@ pub(crate) fn told(quality: &Quality) -> String {
         percent(quality.silent_share),
         count(quality.clipped as usize, "opinion"),
     )
-}
-
-/// Reads posts batch by batch, with a sign of life.
-pub(crate) fn each_batch<E: From<Error>>(
-    names: &[PathBuf],
-    mapping: Mapping,
-    terminal: &Terminal,
-    mut each: impl FnMut(Batch) -> Result<(), E>,
-) -> Result<(), E> {
-    let posts = Posts::open(names, mapping)?;
-    let total = posts.total_bytes();
-    // A pipe does not say how long it is.
-    let _alive = total.is_none().then(|| terminal.spinner("reading"));
-    let mut progress = terminal.bar("reading (kB)", total.unwrap_or(0) >> 10);
-    for batch in posts.batches() {
-        let batch = batch?;
-        if total.is_some() {
-            progress.at(batch.bytes >> 10);
-        }
-        each(batch)?;
-    }
-    Ok(())
-}
-
-/// The rows that cannot be read, as CSV.
-pub(crate) struct Rejects {
-    draft: AtomicFile,
-    rows: usize,
-}
-
-impl Rejects {
-    pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
-        let mut rejects = Rejects { draft: AtomicFile::create(path)?, rows: 0 };
-        rejects.line("file,line,reason\n")?;
-        Ok(rejects)
-    }
-
-    /// Keeps the list of a run that was done, or that stopped because of it: whoever reads that wants it most of all.
-    pub(crate) fn close(self, done: bool) -> Result<(), CliError> {
-        if done || self.rows > 0 {
-            self.draft.commit()?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn write(&mut self, rows: &[Bad]) -> Result<(), CliError> {
-        self.rows += rows.len();
-        for bad in rows {
-            let cells = vec![bad.place.file.display().to_string(), bad.place.line.to_string(), bad.reason.clone()];
-            let text = csv(&[], vec![cells]);
-            self.line(text.trim_start_matches('\n'))?;
-        }
-        Ok(())
-    }
-
-    fn line(&mut self, text: &str) -> Result<(), CliError> {
-        let path = self.draft.path().to_owned();
-        let failed = |source| Error::Io { path, doing: "cannot write", source };
-        Ok(self.draft.write_all(text.as_bytes()).map_err(failed)?)
-    }
 }

@@ -17,7 +17,7 @@ use headwater::learn::gsl::{GslParams, gsl};
 use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{World, WorldParams, run};
 use headwater_files::{BeliefsFormat, Truth, read_beliefs, write_model, write_truth};
-use headwater_posts::bin::{Bin, Calendar};
+use headwater_posts::calendar::{Bin, Calendar};
 use jiff::tz::TimeZone;
 use posts::PostWorld;
 use serde::Serialize;

@@ -9,7 +9,7 @@ mod pseudonyms;
 mod record;
 mod stages;
 
-use crate::beliefs::{PostOptions, told};
+use crate::beliefs::{PostArgs, told};
 use crate::error::CliError;
 use crate::export::write_gexf;
 use crate::fit_args::{FitOptions, fit};
@@ -24,7 +24,7 @@ use headwater::compare::GroundTruth as Truth;
 use headwater::ranking::Uncertainty;
 use headwater_files::{ranking_csv, read_beliefs, read_model, write_model};
 use headwater_posts::Error as Posts;
-use headwater_posts::bin;
+use headwater_posts::bin::BinnedBeliefs;
 use headwater_posts::quality::Quality;
 use headwater_posts::read::expand;
 use headwater_posts::select::read_users;
@@ -34,7 +34,7 @@ use record::{Input, Run, Used};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use stages::{Stages, fields};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Above this many agents rotations are drawn only when asked for: a fit of each takes too long.
@@ -70,7 +70,7 @@ pub(crate) struct Discover {
     #[command(flatten)]
     used: Used,
     #[command(flatten)]
-    posts: PostOptions,
+    posts: PostArgs,
     /// Who follows whom: CSV source,target, the target follows the source; nobody hears anybody else
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
@@ -183,7 +183,7 @@ impl Discover {
         discover.map_err(|error| CliError::Usage { message: error.to_string(), hint: None })
     }
 
-    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), CliError> {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let found = self.discover(terminal)?;
         match self.format {
             Format::Json => terminal.json(&found.ranking),
@@ -233,7 +233,7 @@ impl Discover {
         let read = ["posts", "users", "graph", "scorer"].map(&hashes);
         let depends = json!({
             "inputs": read,
-            "options": self.used.of::<PostOptions>(&PLACES),
+            "options": self.used.of::<PostArgs>(&PLACES),
             "pseudonyms": key,
         });
         let scored: Scored = stages.stage("score", &depends, &[BELIEFS], terminal, |room| {
@@ -282,12 +282,12 @@ impl Discover {
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
             }
-            terminal.watched(None, || ranking.add_uncertainty(&trust, &model, &panel)).map_err(self.about())?;
+            terminal.watched(None, |_| ranking.add_uncertainty(&trust, &model, &panel)).map_err(self.about())?;
             rank(room, &ranking, &model)
         })?;
         let mut decided = Map::new();
         decided.insert("topic".to_owned(), json!(scored.topic));
-        decided.insert("lang".to_owned(), json!(self.posts.languages()));
+        decided.insert("lang".to_owned(), json!(self.posts.options()?.languages_used()));
         decided.insert("null".to_owned(), json!(trust.null.unwrap_or(0)));
         let mut read = inputs.clone();
         if key.is_some() {
@@ -336,7 +336,7 @@ impl Discover {
     /// Every file that is read, with its hash.
     fn inputs(&self, terminal: &Terminal) -> Result<Vec<Input>, CliError> {
         let mut inputs = Vec::new();
-        let _alive = terminal.alive("hashing");
+        let _alive = terminal.spinner("hashing");
         for path in expand(&self.posts.posts)? {
             inputs.push(Input::of("posts", &path)?);
         }
@@ -456,7 +456,7 @@ impl Discover {
         self.check(&beliefs, &quality)?;
         terminal.remark(wrapped(&told(&quality)).trim_end());
         let path = room.join(BELIEFS);
-        self.posts.write(&path, &beliefs, &mut quality, terminal)?.commit()?;
+        terminal.watched(None, |_| beliefs.write(&path))?.commit()?;
         let panel = read_beliefs(&path, false).map_err(|error| match error {
             // That file is ours; what is wrong with it comes from the posts.
             headwater_files::Error::Data { source, .. } => self.about()(source),
@@ -514,7 +514,7 @@ impl Discover {
     }
 
     /// Whether there is anything to learn from.
-    fn check(&self, beliefs: &bin::Beliefs, quality: &Quality) -> Result<(), CliError> {
+    fn check(&self, beliefs: &BinnedBeliefs, quality: &Quality) -> Result<(), CliError> {
         let file = self.first();
         if quality.bins < FEWEST_BINS {
             return Err(CliError::Data {
@@ -527,14 +527,7 @@ impl Discover {
                 hint: Some("take shorter bins (--bin 6h), posts over a longer time, or a wider topic".to_owned()),
             });
         }
-        let mut said: HashMap<usize, [f64; 2]> = HashMap::new();
-        // Means of equal scores differ in their last digits.
-        let differ = |a: f64, b: f64| (a - b).abs() > 1e-12 * a.abs().max(1.0);
-        let moves = |cell: bin::Cell| {
-            let first = said.entry(cell.user).or_insert(cell.ratios);
-            first.iter().zip(cell.ratios).any(|(first, now)| differ(*first, now))
-        };
-        if !beliefs.cells().any(moves) {
+        if beliefs.is_constant() {
             return Err(CliError::Data {
                 message: format!("{file}: nobody's score ever changes, so there is nothing to learn from"),
                 hint: Some("check the column score, or choose another --scorer".to_owned()),

@@ -3,7 +3,6 @@
 use crate::terminal::say;
 use headwater::Error as Core;
 use headwater_files::Error as Files;
-use headwater_posts::Error as Posts;
 use headwater_report::Error as Shown;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -110,34 +109,8 @@ impl From<Shown> for CliError {
     }
 }
 
-impl From<Posts> for CliError {
-    fn from(error: Posts) -> Self {
-        let hint = match error {
-            Posts::Files(error) => return error.into(),
-            Posts::Stopped(error) => return error.into(),
-            Posts::Option { problem } => return CliError::Usage { message: problem, hint: None },
-            Posts::Io { ref source, .. } => Some(cure(source)),
-            Posts::Columns { .. } => {
-                Some("dots reach into objects (user=author.handle); --preset knows the files of a platform")
-            }
-            Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad lets more pass"),
-            Posts::NothingLeft { cure, .. } | Posts::OneUser { cure, .. } => Some(cure),
-            Posts::Model { .. } => {
-                Some("a model's folder holds config.json, model.safetensors and tokenizer.json, as published")
-            }
-            Posts::Hub { .. } => Some("without the hub, give --model a folder"),
-            _ => None,
-        };
-        let (message, hint) = (error.to_string(), hint.map(str::to_owned));
-        match error {
-            Posts::Io { source, .. } => CliError::File { message, hint, kind: source.kind() },
-            _ => CliError::Data { message, hint },
-        }
-    }
-}
-
 /// What helps when the operating system said no.
-fn cure(error: &std::io::Error) -> &'static str {
+pub(crate) fn cure(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::StorageFull => "free some space, or write to another disk",
         std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => "the file is cut off: fetch it again",

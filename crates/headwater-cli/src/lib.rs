@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod export;
 mod fit_args;
+mod hints;
 mod interrupt;
 mod learn;
 mod network;

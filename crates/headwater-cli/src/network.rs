@@ -1,16 +1,17 @@
 //! `headwater network`: a list of who follows whom in, the accounts that matter and their weights out.
 
-use crate::beliefs::{PresetName, each_batch, mapping};
+use crate::beliefs::{PresetName, mapping};
 use crate::error::CliError;
 use crate::output::check;
 use crate::terminal::{Format, Terminal, count, csv, table};
 use clap::Args;
 use headwater_files::AtomicFile;
 use headwater_posts::Error;
-use headwater_posts::network::{Facts, Follows, Limits, Network as Formed, Reason, read_facts};
+use headwater_posts::ingest::each_batch;
+use headwater_posts::network::{AccountFacts, FollowGraph, FollowNetwork, LeftOutReason, NetworkLimits, read_facts};
+use headwater_posts::reader::PostReader;
 use headwater_posts::select::{Selection, Selector};
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Forms a network around a hub: followers of followers who post often and are not too big, strongly connected
@@ -31,13 +32,13 @@ pub(crate) struct Network {
     #[arg(long, value_name = "EDGES")]
     out: PathBuf,
     /// Steps from the start account to followers
-    #[arg(long, value_name = "N", default_value_t = Limits::default().depth)]
+    #[arg(long, value_name = "N", default_value_t = NetworkLimits::default().depth)]
     depth: u32,
     /// Followers taken of each account, the first in the file
-    #[arg(long, value_name = "N", default_value_t = Limits::default().per_account)]
+    #[arg(long, value_name = "N", default_value_t = NetworkLimits::default().per_account)]
     per_account: usize,
     /// Leave out accounts with this many followers or more, except the hub
-    #[arg(long, value_name = "N", default_value_t = Limits::default().max_followers)]
+    #[arg(long, value_name = "N", default_value_t = NetworkLimits::default().max_followers)]
     max_followers: u64,
     /// Leave out accounts with fewer posts, except the hub; needs --posts, or --users with a column posts
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -64,7 +65,7 @@ pub(crate) struct Network {
 
 /// What is printed.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct NetworkSummary {
     accounts: usize,
     follows: usize,
     repeated: u64,
@@ -75,7 +76,7 @@ struct Summary {
 
 #[derive(Debug, Serialize)]
 struct LeftOut {
-    reason: Reason,
+    reason: LeftOutReason,
     accounts: usize,
 }
 
@@ -85,9 +86,9 @@ impl Network {
         check(inputs, [Some(&self.out), self.left_out.as_ref()].into_iter().flatten())?;
         let facts = self.facts(terminal)?;
         let alive = terminal.spinner("reading edges");
-        let follows = Follows::read(&self.edges, |_| ())?;
+        let follows = FollowGraph::read(&self.edges, |_| ())?;
         drop(alive);
-        let limits = Limits {
+        let limits = NetworkLimits {
             depth: self.depth,
             per_account: self.per_account,
             max_followers: self.max_followers,
@@ -114,21 +115,24 @@ impl Network {
     }
 
     /// Follower and post counts from elsewhere.
-    fn facts(&self, terminal: &Terminal) -> Result<Facts, CliError> {
+    fn facts(&self, terminal: &Terminal) -> Result<AccountFacts, CliError> {
         let mut facts = self.users.as_deref().map(read_facts).transpose()?.unwrap_or_default();
         if !self.posts.is_empty() {
             facts.posts.clear();
             let mut selector = Selector::new(Selection::default());
             let mapping = mapping(self.preset, &self.map)?.without_text();
-            each_batch(&self.posts, mapping, terminal, |batch| {
-                for post in batch.posts.iter().filter(|post| selector.keep(post)) {
-                    match facts.posts.get_mut(&post.user) {
-                        Some(posts) => *posts += 1,
-                        None => drop(facts.posts.insert(post.user.clone(), 1)),
+            let posts = PostReader::open(&self.posts, mapping)?;
+            terminal.watched(None, |_| {
+                each_batch(posts, |batch| {
+                    for post in batch.posts.iter().filter(|post| selector.keep(post)) {
+                        match facts.posts.get_mut(&post.user) {
+                            Some(posts) => *posts += 1,
+                            None => drop(facts.posts.insert(post.user.clone(), 1)),
+                        }
                     }
-                }
-                batch.bad.iter().take(1).for_each(|bad| terminal.warn(&bad.to_string()));
-                Ok::<(), CliError>(())
+                    batch.bad.iter().take(1).for_each(|bad| terminal.warn(&bad.to_string()));
+                    Ok::<(), CliError>(())
+                })
             })?;
         }
         if self.min_posts > 0 && facts.posts.is_empty() {
@@ -140,12 +144,12 @@ impl Network {
         Ok(facts)
     }
 
-    fn print(&self, follows: &Follows, formed: &Formed, terminal: &Terminal) -> Result<(), CliError> {
-        let left_out = Reason::ALL.map(|reason| LeftOut {
+    fn print(&self, follows: &FollowGraph, formed: &FollowNetwork, terminal: &Terminal) -> Result<(), CliError> {
+        let left_out = LeftOutReason::ALL.map(|reason| LeftOut {
             reason,
             accounts: formed.left_out.iter().filter(|(_, why)| *why == reason).count(),
         });
-        let summary = Summary {
+        let summary = NetworkSummary {
             accounts: follows.accounts(),
             follows: follows.edges(),
             repeated: follows.repeated,
@@ -178,30 +182,29 @@ impl Network {
     }
 }
 
-fn write_edges(path: &Path, follows: &Follows, formed: &Formed) -> Result<AtomicFile, CliError> {
-    write_csv(path, "source,target,weight", formed.edges.iter(), |(source, target, weight)| {
+fn write_edges(path: &Path, follows: &FollowGraph, formed: &FollowNetwork) -> Result<AtomicFile, CliError> {
+    write_csv(path, &["source", "target", "weight"], formed.edges.iter(), |(source, target, weight)| {
         vec![follows.name(*source).to_owned(), follows.name(*target).to_owned(), weight.to_string()]
     })
 }
 
-fn write_left_out(path: &Path, follows: &Follows, formed: &Formed) -> Result<AtomicFile, CliError> {
-    write_csv(path, "account,reason", formed.left_out.iter(), |(account, reason)| {
+fn write_left_out(path: &Path, follows: &FollowGraph, formed: &FollowNetwork) -> Result<AtomicFile, CliError> {
+    write_csv(path, &["account", "reason"], formed.left_out.iter(), |(account, reason)| {
         vec![follows.name(*account).to_owned(), reason.words().to_owned()]
     })
 }
 
 fn write_csv<T>(
     path: &Path,
-    header: &str,
+    header: &[&str],
     rows: impl Iterator<Item = T>,
     cells: impl Fn(T) -> Vec<String>,
 ) -> Result<AtomicFile, CliError> {
-    let mut draft = AtomicFile::create(path)?;
-    let failed = |source| Error::Io { path: path.to_owned(), doing: "cannot write", source };
-    writeln!(draft, "{header}").map_err(failed)?;
+    let failed = |source: std::io::Error| Error::Io { path: path.to_owned(), doing: "cannot write", source };
+    let mut out = ::csv::Writer::from_writer(AtomicFile::create(path)?);
+    out.write_record(header).map_err(|error| failed(error.into()))?;
     for row in rows {
-        let text = csv(&[], vec![cells(row)]);
-        draft.write_all(text.trim_start_matches('\n').as_bytes()).map_err(failed)?;
+        out.write_record(cells(row)).map_err(|error| failed(error.into()))?;
     }
-    Ok(draft)
+    Ok(out.into_inner().map_err(|error| failed(error.into_error()))?)
 }

@@ -1,17 +1,17 @@
 //! `headwater score`: posts in, the same posts with how negative, neutral and positive they are out.
 
-use crate::beliefs::{NAMED, PresetName, Rejects, mapping};
+use crate::beliefs::{BadRows, PresetName, mapping};
 use crate::error::CliError;
 use crate::output::check;
-use crate::scorer::{ReaderName, ReaderOptions, reader};
+use crate::scorer::{ReaderArgs, ReaderName, reader};
 use crate::terminal::{Terminal, count};
 use clap::Args;
 use headwater_files::AtomicFile;
-use headwater_posts::Error;
-use headwater_posts::post::Mapping;
+use headwater_posts::mapping::ColumnMapping;
 use headwater_posts::quality::MaxBad;
-use headwater_posts::read::{Bad, Columns, Place, Preset, Record, Records, Row};
-use headwater_posts::score::builtin::{Builtin, Explanation};
+use headwater_posts::read::{BadRow, ColumnNames, Preset, RawRecord, RecordPlace, RecordValue, Records};
+use headwater_posts::{Error, RejectsFile};
+use headwater_score::builtin::{Builtin, ScoreExplanation};
 use indexmap::IndexSet;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ pub(crate) struct Score {
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    scorer: ReaderOptions,
+    scorer: ReaderArgs,
 }
 
 /// Posts that are scored at a time: many for the fast scorer, few for the slow one, so that progress is seen.
@@ -74,12 +74,10 @@ impl Score {
             return Err(CliError::usage(message, "let --out end in .csv"));
         }
         check(&self.posts, [Some(&self.out), self.rejects.as_ref()].into_iter().flatten())?;
-        let mut sieve = Sieve::new(self.rejects.as_deref(), self.max_bad.unwrap_or_default(), terminal)?;
-        let written = self.write(&mut sieve, terminal);
-        let Sieve { bad, rejects, .. } = sieve;
-        if let Some(rejects) = rejects {
-            rejects.close(written.is_ok())?;
-        }
+        let mut readable = ReadableRows::new(self.rejects.as_deref(), self.max_bad.unwrap_or_default(), terminal)?;
+        let written = self.write(&mut readable, terminal);
+        let ReadableRows { bad, listed, .. } = readable;
+        listed.close_quietly(written.is_ok())?;
         let written = written?;
         written.draft.commit()?;
         if bad > 0 {
@@ -98,9 +96,9 @@ impl Score {
         Ok(())
     }
 
-    fn write(&self, sieve: &mut Sieve<'_>, terminal: &Terminal) -> Result<Written, CliError> {
+    fn write(&self, readable: &mut ReadableRows<'_>, terminal: &Terminal) -> Result<ScoredFile, CliError> {
         let builtin = self.scorer.scorer == ReaderName::Builtin;
-        let mut rows = rows(&self.posts, &mapping(self.preset, &self.map)?, sieve)?;
+        let mut rows = rows(&self.posts, &mapping(self.preset, &self.map)?, readable)?;
         let scorer = reader(&self.scorer, terminal)?;
         let explainer = self.explain.then(Builtin::new);
         let mut out = csv::Writer::from_writer(AtomicFile::create(&self.out)?);
@@ -127,7 +125,7 @@ impl Score {
         let (mut scored, mut foreign) = (0, 0);
         let mut progress = terminal.bar("scoring (kB)", total.unwrap_or(0) >> 10);
         loop {
-            let block = rows.next(share, sieve)?;
+            let block = rows.next(share, readable)?;
             if block.is_empty() {
                 break;
             }
@@ -150,21 +148,21 @@ impl Score {
         }
         drop(progress);
         if scored == 0 {
-            let first = sieve.first.as_ref().map_or(String::new(), |first| format!("; the first row: {first}"));
+            let first = readable.first.as_ref().map_or(String::new(), |first| format!("; the first row: {first}"));
             return Err(CliError::Data {
                 message: format!("{}: has no readable post{first}", self.posts[0].display()),
                 hint: (rows.source.passed > 0)
                     .then(|| "check that --preset names the platform of this file".to_owned()),
             });
         }
-        sieve.finish()?;
+        readable.finish()?;
         let draft = out.into_inner().map_err(|error| failed(error.into_error().into()))?;
-        Ok(Written { draft, scored, foreign: if builtin { foreign } else { 0 }, passed: rows.source.passed })
+        Ok(ScoredFile { draft, scored, foreign: if builtin { foreign } else { 0 }, passed: rows.source.passed })
     }
 }
 
 /// Scored posts that wait for their name.
-struct Written {
+struct ScoredFile {
     draft: AtomicFile,
     scored: usize,
     /// Posts marked with another language than the scorer reads.
@@ -173,20 +171,19 @@ struct Written {
     passed: usize,
 }
 
-/// Rows that cannot be read: the first are named, all are counted and listed, too many are refused.
-struct Sieve<'a> {
-    terminal: &'a Terminal,
-    rejects: Option<Rejects>,
+/// ScoredRows that cannot be read: the first are named, all are counted and listed, too many are refused.
+struct ReadableRows<'a> {
+    listed: BadRows<'a>,
     max_bad: MaxBad,
     rows: u64,
     bad: u64,
-    first: Option<Bad>,
+    first: Option<BadRow>,
 }
 
-impl<'a> Sieve<'a> {
+impl<'a> ReadableRows<'a> {
     fn new(rejects: Option<&Path>, max_bad: MaxBad, terminal: &'a Terminal) -> Result<Self, CliError> {
-        let rejects = rejects.map(Rejects::create).transpose()?;
-        Ok(Sieve { terminal, rejects, max_bad, rows: 0, bad: 0, first: None })
+        let listed = BadRows::new(rejects.map(RejectsFile::create).transpose()?, terminal);
+        Ok(ReadableRows { listed, max_bad, rows: 0, bad: 0, first: None })
     }
 
     /// A row that can be read, so far.
@@ -194,15 +191,10 @@ impl<'a> Sieve<'a> {
         self.rows += 1;
     }
 
-    fn leave(&mut self, bad: Bad) -> Result<(), CliError> {
+    fn leave(&mut self, bad: BadRow) -> Result<(), CliError> {
         self.rows += 1;
         self.bad += 1;
-        if self.bad <= NAMED as u64 {
-            self.terminal.warn(&bad.to_string());
-        }
-        if let Some(rejects) = &mut self.rejects {
-            rejects.write(std::slice::from_ref(&bad))?;
-        }
+        self.listed.see(std::slice::from_ref(&bad))?;
         self.first.get_or_insert(bad);
         if self.max_bad.hopeless(self.bad, self.rows) { Err(self.too_many()) } else { Ok(()) }
     }
@@ -212,13 +204,13 @@ impl<'a> Sieve<'a> {
     }
 
     fn too_many(&self) -> CliError {
-        let first = self.first.as_ref().map(Bad::to_string).unwrap_or_default();
+        let first = self.first.as_ref().map(BadRow::to_string).unwrap_or_default();
         Error::TooManyBad { bad: self.bad, rows: self.rows, allowed: self.max_bad.to_string(), first }.into()
     }
 }
 
 /// `love +1.20; ¬good -0.71; (the rest) +0.05`, the strongest first; they sum to log(positive/negative).
-fn why(explanation: &Explanation) -> String {
+fn why(explanation: &ScoreExplanation) -> String {
     let strong = || explanation.terms.iter().take(TERMS).filter(|term| term.contribution.abs() >= 0.005);
     let all: f64 = explanation.terms.iter().map(|term| term.contribution).sum();
     let rest = all - strong().map(|term| term.contribution).sum::<f64>();
@@ -230,12 +222,12 @@ fn why(explanation: &Explanation) -> String {
 }
 
 /// Records one by one, also where a line holds a list of posts; those of a platform as rows of a table.
-struct Source {
+struct ScoredRecords {
     records: Records,
     preset: Option<Preset>,
     /// The columns of a platform's posts.
-    columns: Arc<Columns>,
-    waiting: VecDeque<Result<Record, Bad>>,
+    columns: Arc<ColumnNames>,
+    waiting: VecDeque<Result<RawRecord, BadRow>>,
     /// Lines that hold something else than posts.
     passed: usize,
 }
@@ -243,44 +235,44 @@ struct Source {
 /// What is known of a platform's post, by the names under which `headwater beliefs` looks for it.
 const FIELDS: [&str; 6] = ["id", "user", "time", "lang", "repost", "text"];
 
-impl Source {
+impl ScoredRecords {
     fn open(names: &[PathBuf], preset: Option<Preset>) -> Result<Self, CliError> {
-        let columns = Arc::new(Columns { names: FIELDS.map(str::to_owned).to_vec() });
-        Ok(Source { records: Records::open(names)?, preset, columns, waiting: VecDeque::new(), passed: 0 })
+        let columns = Arc::new(ColumnNames { names: FIELDS.map(str::to_owned).to_vec() });
+        Ok(ScoredRecords { records: Records::open(names)?, preset, columns, waiting: VecDeque::new(), passed: 0 })
     }
 
-    fn next(&mut self) -> Result<Option<Result<Record, Bad>>, CliError> {
+    fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, CliError> {
         loop {
             if let Some(record) = self.waiting.pop_front() {
                 return Ok(Some(record));
             }
             let Some(found) = self.records.next()? else { return Ok(None) };
-            let Record { place, row } = match found {
+            let RawRecord { place, row } = match found {
                 Ok(record) => record,
                 Err(bad) => return Ok(Some(Err(bad))),
             };
             match (self.preset, row) {
-                (Some(preset), Row::Cells(columns, cells)) => {
+                (Some(preset), RecordValue::Cells(columns, cells)) => {
                     if let Some(problem) = preset.refuses(&columns) {
-                        return Err(CliError::data(format!("{}: {problem}", place.file.display())));
+                        return Err(Error::Format { path: place.file.to_path_buf(), found: problem }.into());
                     }
-                    return Ok(Some(Ok(Record { place, row: Row::Cells(columns, cells) })));
+                    return Ok(Some(Ok(RawRecord { place, row: RecordValue::Cells(columns, cells) })));
                 }
-                (Some(preset), Row::Json(value)) => self.platform(preset, &value, &place),
-                (None, Row::Json(Value::Array(posts))) => {
-                    let record = |post| Ok(Record { place: place.clone(), row: Row::Json(post) });
+                (Some(preset), RecordValue::Json(value)) => self.platform(preset, &value, &place),
+                (None, RecordValue::Json(Value::Array(posts))) => {
+                    let record = |post| Ok(RawRecord { place: place.clone(), row: RecordValue::Json(post) });
                     self.waiting.extend(posts.into_iter().map(record));
                 }
-                (None, row) => return Ok(Some(Ok(Record { place, row }))),
+                (None, row) => return Ok(Some(Ok(RawRecord { place, row }))),
             }
         }
     }
 
     /// The posts of a platform's line.
-    fn platform(&mut self, preset: Preset, value: &Value, place: &Place) {
-        let bad = |reason: String| Bad { place: place.clone(), reason };
+    fn platform(&mut self, preset: Preset, value: &Value, place: &RecordPlace) {
+        let bad = |reason: String| BadRow { place: place.clone(), reason };
         if let Some(other) = Preset::mistaken(Some(preset), value) {
-            self.waiting.push_back(Err(bad(format!("looks like {other}"))));
+            self.waiting.push_back(Err(bad(other.to_string())));
             return;
         }
         let posts = preset.posts(value);
@@ -291,7 +283,7 @@ impl Source {
                 let repost = if post.repost { "1" } else { "0" }.to_owned();
                 let known = [post.id, post.user, post.time, post.lang].map(Option::unwrap_or_default);
                 let cells = known.into_iter().chain([repost, text]).collect();
-                Ok(Record { place: place.clone(), row: Row::Cells(self.columns.clone(), cells) })
+                Ok(RawRecord { place: place.clone(), row: RecordValue::Cells(self.columns.clone(), cells) })
             });
             self.waiting.push_back(record.map_err(bad));
         }
@@ -299,10 +291,10 @@ impl Source {
 }
 
 /// The rows of some files of posts, in order, under one header.
-struct Rows {
-    source: Source,
+struct ScoredRows {
+    source: ScoredRecords,
     /// The first row, from which the header was read.
-    first: Option<Record>,
+    first: Option<RawRecord>,
     header: Vec<String>,
     /// Column or key of the text.
     text: String,
@@ -319,7 +311,7 @@ const MORE: &str = "more";
 
 /// Keys of all lines of JSON in some files, in order of appearance.
 fn keys(names: &[PathBuf]) -> Result<Vec<String>, CliError> {
-    let mut source = Source::open(names, None)?;
+    let mut source = ScoredRecords::open(names, None)?;
     let mut keys = IndexSet::new();
     while let Some(found) = source.next()? {
         if let Ok(record) = found {
@@ -332,9 +324,9 @@ fn keys(names: &[PathBuf]) -> Result<Vec<String>, CliError> {
 }
 
 /// Opens files of posts.
-fn rows(names: &[PathBuf], mapping: &Mapping, sieve: &mut Sieve<'_>) -> Result<Rows, CliError> {
-    let mut rows = Rows {
-        source: Source::open(names, mapping.platform())?,
+fn rows(names: &[PathBuf], mapping: &ColumnMapping, readable: &mut ReadableRows<'_>) -> Result<ScoredRows, CliError> {
+    let mut rows = ScoredRows {
+        source: ScoredRecords::open(names, mapping.platform())?,
         first: None,
         header: Vec::new(),
         text: String::new(),
@@ -342,9 +334,9 @@ fn rows(names: &[PathBuf], mapping: &Mapping, sieve: &mut Sieve<'_>) -> Result<R
         json: false,
         more: false,
     };
-    rows.first = rows.record(sieve)?;
+    rows.first = rows.record(readable)?;
     match (&rows.first, rows.source.records.table()) {
-        (Some(Record { row: row @ Row::Json(_), .. }), _) => {
+        (Some(RawRecord { row: row @ RecordValue::Json(_), .. }), _) => {
             // Lines may have other keys than the first. A pipe cannot be read twice: what is new there goes into one cell.
             rows.json = true;
             rows.more = rows.source.records.total().is_none();
@@ -378,41 +370,41 @@ fn rows(names: &[PathBuf], mapping: &Mapping, sieve: &mut Sieve<'_>) -> Result<R
     Ok(rows)
 }
 
-impl Rows {
+impl ScoredRows {
     /// The next row that can be read.
-    fn record(&mut self, sieve: &mut Sieve<'_>) -> Result<Option<Record>, CliError> {
+    fn record(&mut self, readable: &mut ReadableRows<'_>) -> Result<Option<RawRecord>, CliError> {
         while let Some(found) = self.source.next()? {
             match found {
                 Ok(record) => return Ok(Some(record)),
-                Err(bad) => sieve.leave(bad)?,
+                Err(bad) => readable.leave(bad)?,
             }
         }
         Ok(None)
     }
 
     /// At most so many rows, each with its text; none at the end.
-    fn next(&mut self, most: usize, sieve: &mut Sieve<'_>) -> Result<Vec<(String, Vec<String>)>, CliError> {
+    fn next(&mut self, most: usize, readable: &mut ReadableRows<'_>) -> Result<Vec<(String, Vec<String>)>, CliError> {
         let mut block = Vec::new();
         while block.len() < most {
             let next = match self.first.take() {
                 Some(first) => Some(first),
-                None => self.record(sieve)?,
+                None => self.record(readable)?,
             };
             let Some(record) = next else { break };
             let Some(text) = record.row.get(&self.text).map(|text| text.into_owned()) else {
                 let reason = format!("there is no text in {:?}", self.text);
-                sieve.leave(Bad { place: record.place, reason })?;
+                readable.leave(BadRow { place: record.place, reason })?;
                 continue;
             };
-            sieve.pass();
+            readable.pass();
             block.push((text, self.cells(&record)?));
         }
         Ok(block)
     }
 
     /// What stands under each column of the header.
-    fn cells(&self, record: &Record) -> Result<Vec<String>, CliError> {
-        if let Row::Cells(columns, cells) = &record.row
+    fn cells(&self, record: &RawRecord) -> Result<Vec<String>, CliError> {
+        if let RecordValue::Cells(columns, cells) = &record.row
             && columns.names == self.header
         {
             return Ok(cells.iter().map(str::to_owned).collect());
@@ -420,14 +412,14 @@ impl Rows {
         let own = &self.header[..self.header.len() - usize::from(self.more)];
         let value = |name: &String| match &record.row {
             // A key with a dot in it is a key, not a path.
-            Row::Json(object) => object.get(name).map_or(String::new(), shown),
-            row @ Row::Cells(..) => row.get(name).unwrap_or_default().into_owned(),
+            RecordValue::Json(object) => object.get(name).map_or(String::new(), shown),
+            row @ RecordValue::Cells(..) => row.get(name).unwrap_or_default().into_owned(),
         };
         let mut cells: Vec<String> = own.iter().map(value).collect();
         let others: Vec<&str> =
             record.row.names().into_iter().filter(|name| !own.iter().any(|known| known == name)).collect();
         if self.more {
-            let Row::Json(object) = &record.row else { return Ok(cells) };
+            let RecordValue::Json(object) = &record.row else { return Ok(cells) };
             let kept = |name: &&str| Some(((*name).to_owned(), object.get(*name)?.clone()));
             let rest: serde_json::Map<_, _> = others.iter().filter_map(kept).collect();
             cells.push(if rest.is_empty() { String::new() } else { Value::Object(rest).to_string() });

@@ -3,41 +3,41 @@
 use crate::error::CliError;
 use crate::terminal::Terminal;
 use clap::{Args, ValueEnum};
-use headwater_posts::Scorer;
-use headwater_posts::score::builtin::Builtin;
-use headwater_posts::score::roberta::{Roberta, hub};
-use std::path::{Path, PathBuf};
+use headwater_posts::ScorerChoice;
+use headwater_score::model_source::PUBLIC_HUB;
+use headwater_score::{Builtin, ModelSource, Scorer};
+use std::path::PathBuf;
 
 /// Options that choose a scorer, or the scores that are there already.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Scorer")]
-pub(crate) struct ScorerOptions {
+pub(crate) struct ScorerArgs {
     /// What says how negative, neutral and positive a post is
     #[arg(long, value_enum, default_value = "builtin")]
     pub(crate) scorer: ScorerName,
     #[command(flatten)]
-    model: ModelOptions,
+    model: ModelArgs,
 }
 
 /// Options that choose something that reads posts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Scorer")]
-pub(crate) struct ReaderOptions {
+pub(crate) struct ReaderArgs {
     /// What says how negative, neutral and positive a post is
     #[arg(long, value_enum, default_value = "builtin")]
     pub(crate) scorer: ReaderName,
     #[command(flatten)]
-    model: ModelOptions,
+    model: ModelArgs,
 }
 
 /// Where a text model is.
 #[derive(Debug, Args)]
-struct ModelOptions {
+struct ModelArgs {
     /// For roberta: a model's folder, or its name on the model hub
     #[arg(long, value_name = "DIR")]
     model: Option<String>,
     /// Where models are fetched from by name
-    #[arg(long, value_name = "URL", default_value = hub::PUBLIC)]
+    #[arg(long, value_name = "URL", default_value = PUBLIC_HUB)]
     hub_url: String,
     /// Folder for fetched models [default: headwater/models in the user's cache folder]
     #[arg(long, value_name = "DIR")]
@@ -66,7 +66,7 @@ pub(crate) enum ReaderName {
 }
 
 /// The scorer that the options ask for; `None` where posts bring their own scores.
-pub(crate) fn scorer(options: &ScorerOptions, terminal: &Terminal) -> Result<Option<Box<dyn Scorer>>, CliError> {
+pub(crate) fn scorer(options: &ScorerArgs, terminal: &Terminal) -> Result<Option<Box<dyn Scorer>>, CliError> {
     let name = match options.scorer {
         ScorerName::Column if options.model.model.is_some() => return Err(needless_model()),
         ScorerName::Column => return Ok(None),
@@ -76,7 +76,7 @@ pub(crate) fn scorer(options: &ScorerOptions, terminal: &Terminal) -> Result<Opt
     open(name, &options.model, terminal).map(Some)
 }
 
-impl ReaderOptions {
+impl ReaderArgs {
     /// Refuses what does not read posts, before anything is opened.
     pub(crate) fn check(&self) -> Result<(), CliError> {
         if self.scorer == ReaderName::Column { Err(not_a_reader()) } else { Ok(()) }
@@ -84,7 +84,7 @@ impl ReaderOptions {
 }
 
 /// The scorer that reads posts.
-pub(crate) fn reader(options: &ReaderOptions, terminal: &Terminal) -> Result<Box<dyn Scorer>, CliError> {
+pub(crate) fn reader(options: &ReaderArgs, terminal: &Terminal) -> Result<Box<dyn Scorer>, CliError> {
     open(options.scorer, &options.model, terminal)
 }
 
@@ -99,7 +99,7 @@ fn not_a_reader() -> CliError {
     )
 }
 
-fn open(name: ReaderName, options: &ModelOptions, terminal: &Terminal) -> Result<Box<dyn Scorer>, CliError> {
+fn open(name: ReaderName, options: &ModelArgs, terminal: &Terminal) -> Result<Box<dyn Scorer>, CliError> {
     match (name, &options.model) {
         (ReaderName::Column, _) => Err(not_a_reader()),
         (ReaderName::Builtin, None) => Ok(Box::new(Builtin::new())),
@@ -109,40 +109,45 @@ fn open(name: ReaderName, options: &ModelOptions, terminal: &Terminal) -> Result
             "give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
         )),
         (ReaderName::Roberta, Some(model)) => {
-            let folder = folder(options, model, terminal)?;
+            let source = options.source(model);
+            let folder = folder(&source, terminal)?;
             let _alive = terminal.spinner("reading the model");
-            Ok(Box::new(Roberta::open(&folder)?))
+            Ok(ModelSource::new(folder.to_string_lossy()).open(&mut |_, _, _| ())?)
         }
     }
 }
 
-impl ScorerOptions {
+impl ScorerArgs {
+    /// Which scorer, as the library takes it.
+    pub(crate) fn choice(&self) -> ScorerChoice {
+        match self.scorer {
+            ScorerName::Builtin => ScorerChoice::Builtin,
+            ScorerName::Roberta => ScorerChoice::Roberta,
+            ScorerName::Column => ScorerChoice::Column,
+        }
+    }
+
     /// The folder of the model, fetched if need be; `None` where there is no model.
     pub(crate) fn folder(&self, terminal: &Terminal) -> Result<Option<PathBuf>, CliError> {
         match (self.scorer, &self.model.model) {
-            (ScorerName::Roberta, Some(model)) => folder(&self.model, model, terminal).map(Some),
+            (ScorerName::Roberta, Some(model)) => folder(&self.model.source(model), terminal).map(Some),
             _ => Ok(None),
         }
     }
 }
 
-fn folder(options: &ModelOptions, model: &str, terminal: &Terminal) -> Result<PathBuf, CliError> {
-    match Path::new(model) {
-        folder if folder.exists() || !hub::is_name(model) => Ok(folder.to_owned()),
-        _ => fetched(options, model, terminal),
+impl ModelArgs {
+    fn source(&self, model: &str) -> ModelSource {
+        ModelSource::new(model).with_hub(&self.hub_url).with_cache(self.cache.clone())
     }
 }
 
-fn fetched(options: &ModelOptions, name: &str, terminal: &Terminal) -> Result<PathBuf, CliError> {
-    let cache = match &options.cache {
-        Some(cache) => cache.clone(),
-        None => hub::default_cache()
-            .ok_or_else(|| CliError::usage("there is no cache folder to keep the model in", "name one with --cache"))?,
-    };
+/// The folder of a model, fetched where it is the name of one on the hub.
+fn folder(source: &ModelSource, terminal: &Terminal) -> Result<PathBuf, CliError> {
     let mut bar = None;
-    let folder = hub::fetch(&options.hub_url, name, &cache, &mut |file, done, total| {
+    let folder = source.folder(&mut |file, done, total| {
         if done == 0 {
-            terminal.remark(&format!("fetching {name}/{file}"));
+            terminal.remark(&format!("fetching {}/{file}", source.model));
             bar = Some(terminal.bar("fetching", total));
         }
         if let Some(bar) = &mut bar {

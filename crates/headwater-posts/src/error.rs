@@ -1,44 +1,46 @@
-//! What can go wrong at the door.
+//! Errors of ingest. Messages name what was met and what is wanted; which option cures it is for the caller to say.
 
+use crate::quality::LossReason;
+use crate::read::{OtherFormat, Preset};
 use std::path::{Path, PathBuf};
 
 /// Anything that keeps posts from becoming beliefs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Somebody asked the work to end.
+    /// The panel cannot be built, or the work was asked to end.
     #[error(transparent)]
-    Stopped(#[from] headwater::Error),
+    Core(#[from] headwater::Error),
     /// A file cannot be used.
     #[error("{}: {problem}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong and what would be right.
+        /// What is wrong and what is wanted.
         problem: String,
     },
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("{}: {doing}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// What was tried.
         doing: &'static str,
-        /// What it answered.
+        /// The system's answer.
         source: std::io::Error,
     },
-    /// Something is wrong at one place of a file that cannot be stepped over.
+    /// A place of a file that cannot be passed over is wrong.
     #[error("{}, line {line}: {problem}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What was met and what would be right.
+        /// What was met and what is wanted.
         problem: String,
     },
-    /// The columns of a table, or the keys of its objects, have other names than ours.
-    #[error("{}: there is no {}; found {found}; name them with --map {suggestion}", path.display(), missing.join(", no "))]
+    /// The columns of a table, or the keys of its objects, have other names than those looked for.
+    #[error("{}: there is no {}; found {found}", path.display(), missing.join(", no "))]
     Columns {
         /// The file.
         path: PathBuf,
@@ -46,8 +48,22 @@ pub enum Error {
         missing: Vec<&'static str>,
         /// What the file has instead.
         found: String,
-        /// A `--map` that may be right.
-        suggestion: String,
+        /// For each missing field the column that may be meant.
+        suggestion: Vec<(&'static str, Option<String>)>,
+    },
+    /// The posts are those of another platform, or of none.
+    #[error("{}: {found}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What they are.
+        found: OtherFormat,
+    },
+    /// Columns are named beside a preset that knows where everything is.
+    #[error("the preset {preset} knows where everything is; no column can be named beside it")]
+    PresetAndColumns {
+        /// The preset.
+        preset: Preset,
     },
     /// A topic that cannot be read.
     #[error("topic, column {column}: {problem}\n  {query}\n  {:>column$}", '^')]
@@ -56,13 +72,13 @@ pub enum Error {
         query: String,
         /// Where, in characters from 1.
         column: usize,
-        /// What was met and what would be right.
+        /// What was met and what is wanted.
         problem: String,
     },
     /// An option that contradicts another, or the data.
     #[error("{problem}")]
     Option {
-        /// What was met and what would be right.
+        /// What was met and what is wanted.
         problem: String,
     },
     /// More rows than allowed cannot be read.
@@ -84,54 +100,35 @@ pub enum Error {
         rows: u64,
         /// Where they went.
         reasons: String,
-        /// What would leave some.
-        cure: &'static str,
+        /// Why most of them are not used; `None` where there were none.
+        main: Option<LossReason>,
     },
-    /// A network needs at least two.
+    /// A network needs at least two users.
     #[error("only one user is left, {user:?}, of {rows} rows: {reasons}; beliefs of at least two are needed")]
     OneUser {
-        /// The one.
+        /// The user.
         user: String,
         /// Rows met.
         rows: u64,
         /// Where the others went.
         reasons: String,
-        /// What would leave more.
-        cure: &'static str,
+        /// Why most of the other rows are not used; `None` where there were none.
+        main: Option<LossReason>,
     },
-    /// An account of the network that is not there, or alone.
+    /// An account of the follow graph that is not there, or alone.
     #[error("{account:?} {problem}")]
     Account {
         /// Its name.
         account: String,
-        /// What is wrong and what would be right.
+        /// What is wrong and what is wanted.
         problem: String,
     },
     /// A file of ours cannot be written.
     #[error(transparent)]
     Files(#[from] headwater_files::Error),
-    /// A model's folder or one of its files cannot be used.
-    #[error("{}: {problem}", path.display())]
-    Model {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong and what would be right.
-        problem: String,
-    },
-    /// A post cannot be turned into tokens.
-    #[error("the tokenizer cannot read a post: {problem}")]
-    Tokens {
-        /// What it says.
-        problem: String,
-    },
-    /// A model cannot be fetched from the hub.
-    #[error("{url}: {problem}")]
-    Hub {
-        /// What was asked for.
-        url: String,
-        /// What came back and what would be right.
-        problem: String,
-    },
+    /// A text cannot be scored.
+    #[error(transparent)]
+    Score(#[from] headwater_score::Error),
 }
 
 impl Error {
@@ -146,9 +143,5 @@ impl Error {
 
     pub(crate) fn option(problem: impl Into<String>) -> Error {
         Error::Option { problem: problem.into() }
-    }
-
-    pub(crate) fn model(path: &Path, problem: impl Into<String>) -> Error {
-        Error::Model { path: path.to_owned(), problem: problem.into() }
     }
 }

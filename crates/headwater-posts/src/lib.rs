@@ -1,27 +1,38 @@
-//! The door: posts in, beliefs out.
+//! Ingest: posts in, a panel of beliefs out.
 //!
-//! In: dumps of posts. Out: the log-beliefs of the users who matter for a topic, bin by bin.
+//! In: dumps of posts. Out: the log-beliefs of the users who matter for a topic, bin by bin, and what was met on the way.
+//! [`read_posts`] does all of it.
 //!
-//! | room | in → out |
+//! | module | in → out |
 //! |---|---|
-//! | [`read`] | files → records: CSV, JSON lines, Parquet; gzip, zstd, pipes, patterns |
-//! | [`post`] | records → posts: columns by name, presets of platforms, a reason for each bad row |
+//! | [`read`] | files, tables in memory → records: CSV, JSON lines, Parquet, Arrow; gzip, zstd, pipes, patterns |
+//! | [`reader`], [`mapping`], [`post`] | records → posts: columns by name, presets of platforms, a reason for each bad row |
 //! | [`query`], [`select`] | posts → posts: topics, dates, languages, reposts, users, copies |
-//! | [`score`] | texts → negative, neutral, positive |
-//! | [`mod@bin`] | opinions → mean log-odds per user and bin |
-//! | [`door`], [`quality`] | all of it in one pass, and what was met on the way |
-//! | [`network`] | edges → the accounts that matter, with weights |
+//! | [`given`] | score columns of a post → its opinion |
+//! | [`calendar`], [`mod@bin`] | opinions → mean log-odds per user and bin → panel, or table of beliefs |
+//! | [`options`], [`ingest`], [`quality`] | all of it in one pass, and what was met |
+//! | [`rejects`] | bad rows → CSV |
+//! | [`network`] | follow edges → the accounts that matter, with weights |
 
 pub mod bin;
+pub mod calendar;
 pub mod error;
+pub mod given;
 pub mod ingest;
+pub mod mapping;
 pub mod network;
+pub mod options;
 pub mod post;
 pub mod quality;
 pub mod query;
 pub mod read;
-pub mod score;
+pub mod reader;
+pub mod rejects;
 pub mod select;
 
 pub use error::Error;
-pub use score::{Scorer, Sentiment};
+pub use headwater_score::{Scorer, Sentiment};
+pub use ingest::{PostHooks, bin_posts, read_posts};
+pub use options::{PostOptions, PostsInput, Reposts, ScorerChoice, UserList};
+pub use quality::{IngestWarning, LossReason, Quality};
+pub use rejects::RejectsFile;

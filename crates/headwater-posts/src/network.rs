@@ -1,4 +1,4 @@
-//! Network formation: edges in, the accounts that matter and how they listen out (the paper, Section VI).
+//! FollowNetwork formation: edges in, the accounts that matter and how they listen out (the paper, Section VI).
 //!
 //! From a start account go to its followers, and theirs, to some depth, at most so many of each; keep those who post often
 //! enough and have few enough followers; add a hub; keep the strongly connected component the hub is in; weigh by the
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// Who follows whom, by account.
 #[derive(Debug)]
-pub struct Follows {
+pub struct FollowGraph {
     names: IndexSet<Box<str>>,
     /// Followers of account a are `followers[starts[a]..starts[a + 1]]`, in file order, each once.
     starts: Vec<usize>,
@@ -28,7 +28,7 @@ pub struct Follows {
 
 /// What is known about accounts from elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct AccountFacts {
     /// Number of followers.
     pub followers: HashMap<String, u64>,
     /// Number of posts.
@@ -45,23 +45,23 @@ pub struct Facts {
 /// | `min_posts` | 0 | accounts with fewer are left out, except the hub |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table says it")]
-pub struct Limits {
+pub struct NetworkLimits {
     pub depth: u32,
     pub per_account: usize,
     pub max_followers: u64,
     pub min_posts: u64,
 }
 
-impl Default for Limits {
+impl Default for NetworkLimits {
     fn default() -> Self {
-        Limits { depth: 2, per_account: 1000, max_followers: 10_000, min_posts: 0 }
+        NetworkLimits { depth: 2, per_account: 1000, max_followers: 10_000, min_posts: 0 }
     }
 }
 
 /// Why an account is not in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub enum LeftOutReason {
     /// Not within the depth of the start account.
     NotReached,
     /// Within it, but beyond the followers taken of each account.
@@ -74,42 +74,42 @@ pub enum Reason {
     NotStronglyConnected,
 }
 
-impl Reason {
+impl LeftOutReason {
     /// All of them, in the order in which they are applied.
-    pub const ALL: [Reason; 5] = [
-        Reason::NotReached,
-        Reason::BeyondPerAccount,
-        Reason::TooManyFollowers,
-        Reason::TooFewPosts,
-        Reason::NotStronglyConnected,
+    pub const ALL: [LeftOutReason; 5] = [
+        LeftOutReason::NotReached,
+        LeftOutReason::BeyondPerAccount,
+        LeftOutReason::TooManyFollowers,
+        LeftOutReason::TooFewPosts,
+        LeftOutReason::NotStronglyConnected,
     ];
 
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Reason::NotReached => "not reached from the start account",
-            Reason::BeyondPerAccount => "beyond the followers taken of each account",
-            Reason::TooManyFollowers => "too many followers",
-            Reason::TooFewPosts => "too few posts",
-            Reason::NotStronglyConnected => "not strongly connected with the hub",
+            LeftOutReason::NotReached => "not reached from the start account",
+            LeftOutReason::BeyondPerAccount => "beyond the followers taken of each account",
+            LeftOutReason::TooManyFollowers => "too many followers",
+            LeftOutReason::TooFewPosts => "too few posts",
+            LeftOutReason::NotStronglyConnected => "not strongly connected with the hub",
         }
     }
 }
 
 /// The network.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Network {
+pub struct FollowNetwork {
     /// Accounts, by their index in the file.
     pub members: Vec<u32>,
     /// (source, target, weight): what the target gives the source; target by target, itself included.
     pub edges: Vec<(u32, u32, f64)>,
     /// Everybody else, and why.
-    pub left_out: Vec<(u32, Reason)>,
+    pub left_out: Vec<(u32, LeftOutReason)>,
     /// Size of a larger component that the hub is not in, if there is one.
     pub larger: Option<usize>,
 }
 
-impl Follows {
+impl FollowGraph {
     /// Reads CSV `source,target`, plain or compressed; `seen` is told about rows now and then.
     pub fn read(path: &Path, mut seen: impl FnMut(u64)) -> Result<Self, Error> {
         let (head, stream) = open_text(path)?;
@@ -163,7 +163,7 @@ impl Follows {
         if edges.is_empty() {
             return Err(Error::file(path, "holds no edges; wanted rows below source,target: who is followed, by whom"));
         }
-        Ok(Follows::new(names, edges, selves))
+        Ok(FollowGraph::new(names, edges, selves))
     }
 
     fn new(names: IndexSet<Box<str>>, edges: Vec<(u32, u32)>, selves: u64) -> Self {
@@ -185,7 +185,7 @@ impl Follows {
         }
         let repeated = (followers.len() - kept) as u64;
         followers.truncate(kept);
-        Follows { names, starts: kept_starts, followers, repeated, selves }
+        FollowGraph { names, starts: kept_starts, followers, repeated, selves }
     }
 
     /// The name of an account.
@@ -219,9 +219,15 @@ impl Follows {
     }
 
     /// Forms the network around a hub, from a start account.
-    pub fn network(&self, hub: &str, start: &str, limits: Limits, facts: &Facts) -> Result<Network, Error> {
+    pub fn network(
+        &self,
+        hub: &str,
+        start: &str,
+        limits: NetworkLimits,
+        facts: &AccountFacts,
+    ) -> Result<FollowNetwork, Error> {
         let (hub, start) = (self.find(hub, "hub")?, self.find(start, "start")?);
-        let mut fate: Vec<Option<Reason>> = vec![Some(Reason::NotReached); self.accounts()];
+        let mut fate: Vec<Option<LeftOutReason>> = vec![Some(LeftOutReason::NotReached); self.accounts()];
         // Breadth first, so that everybody is met by a shortest way. All are expanded: the limits choose among those
         // who were collected, as in the paper.
         fate[start as usize] = None;
@@ -236,7 +242,7 @@ impl Follows {
                             *fate = None;
                             next.push(follower);
                         }
-                        Some(Reason::NotReached) => *fate = Some(Reason::BeyondPerAccount),
+                        Some(LeftOutReason::NotReached) => *fate = Some(LeftOutReason::BeyondPerAccount),
                         _ => {}
                     }
                 }
@@ -254,9 +260,9 @@ impl Follows {
             let name = self.name(account);
             let followers = facts.followers.get(name).copied().unwrap_or(self.followers(account).len() as u64);
             if followers >= limits.max_followers {
-                *fate = Some(Reason::TooManyFollowers);
+                *fate = Some(LeftOutReason::TooManyFollowers);
             } else if facts.posts.get(name).copied().unwrap_or(0) < limits.min_posts {
-                *fate = Some(Reason::TooFewPosts);
+                *fate = Some(LeftOutReason::TooFewPosts);
             }
         }
         let within: Vec<u32> =
@@ -269,11 +275,11 @@ impl Follows {
             );
             return Err(Error::Account { account: self.name(hub).to_owned(), problem });
         }
-        within.iter().for_each(|&account| fate[account as usize] = Some(Reason::NotStronglyConnected));
+        within.iter().for_each(|&account| fate[account as usize] = Some(LeftOutReason::NotStronglyConnected));
         component.iter().for_each(|&account| fate[account as usize] = None);
         let left_out =
             (0..self.accounts() as u32).filter_map(|account| Some((account, fate[account as usize]?))).collect();
-        Ok(Network { edges: self.weigh(&component), members: component, left_out, larger })
+        Ok(FollowNetwork { edges: self.weigh(&component), members: component, left_out, larger })
     }
 
     /// The strongly connected component of one account among some, ascending; and the size of a larger one, if any.
@@ -376,8 +382,8 @@ fn strong_components(starts: &[usize], targets: &[u32]) -> Vec<u32> {
     component
 }
 
-/// Reads what `--users` knows: a CSV with `user` and `followers`, `posts`, or both.
-pub fn read_facts(path: &Path) -> Result<Facts, Error> {
+/// Reads what is known of accounts: a CSV with `user` and `followers`, `posts`, or both.
+pub fn read_facts(path: &Path) -> Result<AccountFacts, Error> {
     let (head, stream) = open_text(path)?;
     let delimiter = crate::read::csv::delimiter(&head);
     let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(stream);
@@ -389,7 +395,7 @@ pub fn read_facts(path: &Path) -> Result<Facts, Error> {
         let met = header.iter().collect::<Vec<_>>().join(",");
         return Err(Error::file(path, format!("columns are {met:?}; wanted user and followers, posts, or both")));
     };
-    let mut facts = Facts::default();
+    let mut facts = AccountFacts::default();
     for record in reader.records() {
         let record = record.map_err(broken)?;
         let line = record.position().map_or(0, csv::Position::line);
@@ -418,15 +424,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn follows(edges: &str) -> Follows {
+    fn follows(edges: &str) -> FollowGraph {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("edges.csv");
         let rows: String = edges.split(' ').map(|edge| edge.replace('>', ",") + "\n").collect();
         std::fs::write(&path, format!("source,target\n{rows}")).unwrap();
-        Follows::read(&path, |_| ()).unwrap()
+        FollowGraph::read(&path, |_| ()).unwrap()
     }
 
-    fn names(follows: &Follows, accounts: &[u32]) -> String {
+    fn names(follows: &FollowGraph, accounts: &[u32]) -> String {
         accounts.iter().map(|&account| follows.name(account)).collect::<Vec<_>>().join(" ")
     }
 
@@ -435,14 +441,17 @@ mod tests {
         // b is followed by c and d, c by e, e by f (too deep); h is the hub: c, d and e follow it, and it follows d.
         let follows = follows("b>c b>d c>e e>f h>c h>d h>e d>h e>d c>d d>c b>c z>z h>g d>e");
         assert_eq!((follows.repeated, follows.selves), (1, 1));
-        let network = follows.network("h", "b", Limits::default(), &Facts::default()).unwrap();
+        let network = follows.network("h", "b", NetworkLimits::default(), &AccountFacts::default()).unwrap();
         assert_eq!(names(&follows, &network.members), "c d e h");
         let reason = |name: &str| {
             let account = follows.find(name, "").unwrap();
             network.left_out.iter().find(|(left, _)| *left == account).map(|(_, reason)| *reason)
         };
-        assert_eq!(reason("b"), Some(Reason::NotStronglyConnected), "b hears nobody");
-        assert_eq!((reason("f"), reason("g"), reason("h")), (Some(Reason::NotReached), Some(Reason::NotReached), None));
+        assert_eq!(reason("b"), Some(LeftOutReason::NotStronglyConnected), "b hears nobody");
+        assert_eq!(
+            (reason("f"), reason("g"), reason("h")),
+            (Some(LeftOutReason::NotReached), Some(LeftOutReason::NotReached), None)
+        );
         // c hears b (outside), h and d: with itself three.
         let weight = |source: &str, target: &str| {
             let (source, target) = (follows.find(source, "").unwrap(), follows.find(target, "").unwrap());
@@ -461,34 +470,35 @@ mod tests {
     #[test]
     fn every_limit_is_a_parameter() {
         let follows = follows("b>c b>d b>e c>h d>h e>h h>b h>c h>d h>e h>b b>h");
-        let form = |limits: Limits, facts: &Facts| {
+        let form = |limits: NetworkLimits, facts: &AccountFacts| {
             let network = follows.network("h", "b", limits, facts).unwrap();
-            let left: Vec<(String, Reason)> =
+            let left: Vec<(String, LeftOutReason)> =
                 network.left_out.iter().map(|(account, reason)| (follows.name(*account).to_owned(), *reason)).collect();
             (names(&follows, &network.members), left)
         };
-        let everybody = form(Limits::default(), &Facts::default());
+        let everybody = form(NetworkLimits::default(), &AccountFacts::default());
         assert_eq!(everybody, ("b c d e h".into(), vec![]));
-        let two = form(Limits { per_account: 2, depth: 1, ..Limits::default() }, &Facts::default());
-        assert_eq!(two, ("b c d h".into(), vec![("e".into(), Reason::BeyondPerAccount)]));
+        let two =
+            form(NetworkLimits { per_account: 2, depth: 1, ..NetworkLimits::default() }, &AccountFacts::default());
+        assert_eq!(two, ("b c d h".into(), vec![("e".into(), LeftOutReason::BeyondPerAccount)]));
         // The hub itself has four followers and stays.
-        let small = form(Limits { max_followers: 3, ..Limits::default() }, &Facts::default());
-        assert_eq!(small, ("c d e h".into(), vec![("b".into(), Reason::TooManyFollowers)]));
-        let facts = Facts {
+        let small = form(NetworkLimits { max_followers: 3, ..NetworkLimits::default() }, &AccountFacts::default());
+        assert_eq!(small, ("c d e h".into(), vec![("b".into(), LeftOutReason::TooManyFollowers)]));
+        let facts = AccountFacts {
             followers: [("c".to_owned(), 10_000)].into(),
             posts: [("b".to_owned(), 5), ("c".to_owned(), 5), ("d".to_owned(), 4)].into(),
         };
-        let (members, left) = form(Limits { min_posts: 5, ..Limits::default() }, &facts);
+        let (members, left) = form(NetworkLimits { min_posts: 5, ..NetworkLimits::default() }, &facts);
         assert_eq!((members.as_str(), left.len()), ("b h", 3), "b has five posts: that is enough");
-        assert_eq!(left[0], ("c".into(), Reason::TooManyFollowers));
-        assert_eq!(left[1], ("d".into(), Reason::TooFewPosts));
+        assert_eq!(left[0], ("c".into(), LeftOutReason::TooManyFollowers));
+        assert_eq!(left[1], ("d".into(), LeftOutReason::TooFewPosts));
     }
 
     #[test]
     fn accounts_that_are_not_there_or_alone() {
         let follows = follows("b>c Hub>b");
         let said = |hub: &str, start: &str| {
-            follows.network(hub, start, Limits::default(), &Facts::default()).unwrap_err().to_string()
+            follows.network(hub, start, NetworkLimits::default(), &AccountFacts::default()).unwrap_err().to_string()
         };
         assert!(said("hub", "b").contains("did you mean \"Hub\"?"));
         assert!(said("Hub", "x").contains("\"x\" is not among the 3 accounts"));

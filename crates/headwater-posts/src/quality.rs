@@ -1,6 +1,7 @@
 //! Data quality: what came in, what was left out and why, and how much each user says.
 
 use crate::Error;
+use crate::bin::CLIP;
 use crate::select::Dropped;
 use serde::Serialize;
 use std::str::FromStr;
@@ -62,7 +63,8 @@ impl MaxBad {
 
 /// What came in and what became of it. Rows = rejected + posts; posts = duplicates + updates + dropped +
 /// kept.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Quality {
     /// Posts met, readable or not.
     pub rows: u64,
@@ -103,12 +105,15 @@ pub struct Quality {
     /// Last post that was kept.
     pub last: String,
     /// User by user, in order of first appearance.
-    pub by_user: Vec<User>,
+    pub by_user: Vec<UserQuality>,
+    /// What should be known of the beliefs; not part of the summary's JSON, which has the numbers.
+    #[serde(skip)]
+    pub warnings: Vec<IngestWarning>,
 }
 
 /// How much a user says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct User {
+pub struct UserQuality {
     /// The name.
     pub user: String,
     /// Posts kept.
@@ -123,51 +128,119 @@ pub struct User {
     pub last: String,
 }
 
+/// Why posts are not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum LossReason {
+    /// Lines of a preset's file that hold no post.
+    OtherLines,
+    /// Rows that cannot be read.
+    Unreadable,
+    /// Copies of another post.
+    Duplicates,
+    /// New wordings of another post.
+    Updates,
+    /// Users that were not asked for.
+    Users,
+    /// Outside the dates.
+    Dates,
+    /// Marked with another language.
+    Language,
+    /// Reposts.
+    Reposts,
+    /// Off topic.
+    Topic,
+    /// Users with too few posts.
+    MinPosts,
+}
+
+/// What should be known of beliefs before they are used. Its text names no option: callers add how to avoid it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[non_exhaustive]
+pub enum IngestWarning {
+    /// The built-in scorer was given other languages than English.
+    ForeignLanguages,
+    /// Posts marked with another language than English were left out, although no language was asked for.
+    OtherLanguages {
+        /// How many.
+        posts: u64,
+    },
+    /// Users that were asked for by name have no post that is left.
+    AbsentUsers {
+        /// How many.
+        users: usize,
+    },
+    /// Many opinions were clipped.
+    Clipped {
+        /// How many.
+        opinions: u64,
+        /// Their share of all.
+        share: f64,
+    },
+}
+
+impl std::fmt::Display for IngestWarning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let count = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+        match self {
+            IngestWarning::ForeignLanguages => {
+                write!(f, "the built-in scorer reads English; its opinion of other languages is noise")
+            }
+            IngestWarning::OtherLanguages { posts } => {
+                write!(f, "{} marked with another language than English left out", count(*posts, "post"))
+            }
+            IngestWarning::AbsentUsers { users } => {
+                write!(f, "{} asked for: no post of theirs is left", count(*users as u64, "user"))
+            }
+            IngestWarning::Clipped { opinions, share } => write!(
+                f,
+                "{} ({:.1}%) clipped to stay {CLIP} away from certainty; scores this sure may be rounded",
+                count(*opinions, "opinion"),
+                100.0 * share
+            ),
+        }
+    }
+}
+
 impl Quality {
     /// Nothing is left, and why.
     pub(crate) fn nothing_left(&self, spoken: Option<(String, String)>) -> Error {
-        let (reasons, cure) = self.reasons(spoken);
+        let (reasons, main) = self.reasons(spoken);
         let reasons = reasons.unwrap_or_else(|| "there is a header at most".to_owned());
-        Error::NothingLeft { rows: self.rows, reasons, cure: cure.unwrap_or("give a file with posts") }
+        Error::NothingLeft { rows: self.rows, reasons, main }
     }
 
     /// One user is left, and where the others went.
     pub(crate) fn one_left(&self, user: &str, spoken: Option<(String, String)>) -> Error {
-        let (reasons, cure) = self.reasons(spoken);
-        Error::OneUser {
-            user: user.to_owned(),
-            rows: self.rows,
-            reasons: reasons.unwrap_or_else(|| "nobody else is in the file".to_owned()),
-            cure: cure.unwrap_or("give a file with posts by more users"),
-        }
+        let (reasons, main) = self.reasons(spoken);
+        let reasons = reasons.unwrap_or_else(|| "nobody else is in the file".to_owned());
+        Error::OneUser { user: user.to_owned(), rows: self.rows, reasons, main }
     }
 
-    /// Where posts went, in words, and what would bring most of them back.
-    fn reasons(&self, spoken: Option<(String, String)>) -> (Option<String>, Option<&'static str>) {
+    /// Where posts went, in words, and the reason for most of them.
+    fn reasons(&self, spoken: Option<(String, String)>) -> (Option<String>, Option<LossReason>) {
         let ran = spoken.map_or(String::new(), |(first, last)| format!(" (posts run from {first} to {last})"));
         let dropped = &self.dropped;
         // Other lines are nothing to speak of where there are posts, too.
         let other_lines = if self.rows == 0 { self.other_lines } else { 0 };
         let reasons = [
-            (
-                other_lines,
-                "passed by, being no posts".to_owned(),
-                "check that --preset names the platform of this file",
-            ),
-            (self.rejected, "unreadable".to_owned(), "mend the rows that --rejects lists"),
-            (self.duplicates, "copies of another".to_owned(), "map the right column to id with --map id=…"),
-            (self.updates, "new wordings of another".to_owned(), "give the file from its beginning"),
-            (dropped.user, "by users not asked for".to_owned(), "check the names in --users, capitals included"),
-            (dropped.window, format!("outside the dates{ran}"), "choose dates within the posts, or leave them out"),
-            (dropped.language, "marked with another language".to_owned(), "use --any-language or another --lang"),
-            (dropped.repost, "reposted".to_owned(), "use --reposts keep"),
-            (dropped.topic, "about something else".to_owned(), "widen the topic: more words with OR, or a prefix*"),
-            (dropped.min_posts, "by users with too few posts".to_owned(), "lower --min-posts"),
+            (other_lines, "passed by, being no posts".to_owned(), LossReason::OtherLines),
+            (self.rejected, "unreadable".to_owned(), LossReason::Unreadable),
+            (self.duplicates, "copies of another".to_owned(), LossReason::Duplicates),
+            (self.updates, "new wordings of another".to_owned(), LossReason::Updates),
+            (dropped.user, "by users not asked for".to_owned(), LossReason::Users),
+            (dropped.window, format!("outside the dates{ran}"), LossReason::Dates),
+            (dropped.language, "marked with another language".to_owned(), LossReason::Language),
+            (dropped.repost, "reposted".to_owned(), LossReason::Reposts),
+            (dropped.topic, "about something else".to_owned(), LossReason::Topic),
+            (dropped.min_posts, "by users with too few posts".to_owned(), LossReason::MinPosts),
         ];
         let told: Vec<String> =
             reasons.iter().filter(|(count, ..)| *count > 0).map(|(count, why, _)| format!("{count} {why}")).collect();
-        let cure = reasons.iter().max_by_key(|(count, ..)| *count).filter(|(count, ..)| *count > 0);
-        ((!told.is_empty()).then(|| told.join(", ")), cure.map(|(.., cure)| *cure))
+        let main = reasons.iter().max_by_key(|(count, ..)| *count).filter(|(count, ..)| *count > 0);
+        ((!told.is_empty()).then(|| told.join(", ")), main.map(|(.., reason)| *reason))
     }
 }
 

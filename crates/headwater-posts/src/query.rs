@@ -23,7 +23,7 @@ const DEEPEST: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Query {
     /// A word, phrase, tag or beginning of a word.
-    Term(Term),
+    QueryTerm(QueryTerm),
     /// Not this.
     Not(Box<Query>),
     /// All of these; at least two.
@@ -34,7 +34,7 @@ pub enum Query {
 
 /// One thing to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Term {
+pub struct QueryTerm {
     /// Folded as [`Text`] is.
     text: String,
     /// Whether the last word may go on.
@@ -77,7 +77,7 @@ impl Query {
         let query = parser.any()?;
         match parser.peek() {
             None => Ok(query),
-            Some(token) if token.kind == Kind::Close => {
+            Some(token) if token.kind == QueryTokenKind::Close => {
                 Err(parser.error(token.column, "this parenthesis closes nothing; remove it, or open one before"))
             }
             Some(token) => Err(parser.side_by_side(token)),
@@ -87,7 +87,7 @@ impl Query {
     /// Whether a text is about this.
     pub fn matches(&self, text: &Text) -> bool {
         match self {
-            Query::Term(term) => term.is_in(&text.0),
+            Query::QueryTerm(term) => term.is_in(&text.0),
             Query::Not(query) => !query.matches(text),
             Query::And(queries) => queries.iter().all(|query| query.matches(text)),
             Query::Or(queries) => queries.iter().any(|query| query.matches(text)),
@@ -95,7 +95,7 @@ impl Query {
     }
 }
 
-impl Term {
+impl QueryTerm {
     fn is_in(&self, text: &str) -> bool {
         let mut from = 0;
         while let Some(found) = text[from..].find(&self.text) {
@@ -111,8 +111,8 @@ impl Term {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
-    Term(Term),
+enum QueryTokenKind {
+    QueryTerm(QueryTerm),
     And,
     Or,
     Not,
@@ -121,8 +121,8 @@ enum Kind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Token {
-    kind: Kind,
+struct QueryToken {
+    kind: QueryTokenKind,
     /// In characters, from 1.
     column: usize,
 }
@@ -133,14 +133,14 @@ fn error(text: &str, column: usize, problem: impl Into<String>) -> Error {
     Error::Query { query, column, problem: problem.into() }
 }
 
-fn tokens(text: &str) -> Result<Vec<Token>, Error> {
+fn tokens(text: &str) -> Result<Vec<QueryToken>, Error> {
     let mut tokens = Vec::new();
     let mut characters = text.chars().enumerate().map(|(index, character)| (index + 1, character)).peekable();
     while let Some((column, character)) = characters.next() {
         let kind = match character {
             space if space.is_whitespace() => continue,
-            '(' => Kind::Open,
-            ')' => Kind::Close,
+            '(' => QueryTokenKind::Open,
+            ')' => QueryTokenKind::Close,
             '"' | '“' | '”' | '„' => {
                 let mut phrase = String::new();
                 loop {
@@ -154,7 +154,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Error> {
                 if folded.is_empty() {
                     return Err(error(text, column, "there is nothing between these quotes; put words there"));
                 }
-                Kind::Term(Term { text: folded, prefix: false, quoted: true })
+                QueryTokenKind::QueryTerm(QueryTerm { text: folded, prefix: false, quoted: true })
             }
             first => {
                 let mut word = String::from(first);
@@ -164,14 +164,16 @@ fn tokens(text: &str) -> Result<Vec<Token>, Error> {
                     word.push(character);
                 }
                 match word.as_str() {
-                    "AND" => Kind::And,
-                    "OR" => Kind::Or,
-                    "NOT" => Kind::Not,
-                    _ => Kind::Term(term(&word).map_err(|(offset, problem)| error(text, column + offset, problem))?),
+                    "AND" => QueryTokenKind::And,
+                    "OR" => QueryTokenKind::Or,
+                    "NOT" => QueryTokenKind::Not,
+                    _ => QueryTokenKind::QueryTerm(
+                        term(&word).map_err(|(offset, problem)| error(text, column + offset, problem))?,
+                    ),
                 }
             }
         };
-        tokens.push(Token { kind, column });
+        tokens.push(QueryToken { kind, column });
     }
     if tokens.is_empty() {
         return Err(error(text, 1, "there is nothing to look for; give at least one word"));
@@ -180,7 +182,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Error> {
 }
 
 /// A word as written; what is wrong comes with its place in the word.
-fn term(word: &str) -> Result<Term, (usize, &'static str)> {
+fn term(word: &str) -> Result<QueryTerm, (usize, &'static str)> {
     let (stem, prefix) = match word.strip_suffix('*') {
         Some(stem) => (stem, true),
         None => (word, false),
@@ -193,22 +195,22 @@ fn term(word: &str) -> Result<Term, (usize, &'static str)> {
     if !text.chars().any(char::is_alphanumeric) {
         return Err((0, "there is no letter or digit to look for; put phrases of other signs into quotes"));
     }
-    Ok(Term { text, prefix, quoted: false })
+    Ok(QueryTerm { text, prefix, quoted: false })
 }
 
 struct Parser<'a> {
     text: &'a str,
-    tokens: &'a [Token],
+    tokens: &'a [QueryToken],
     next: usize,
     depth: usize,
 }
 
 impl<'a> Parser<'a> {
-    fn peek(&self) -> Option<&'a Token> {
+    fn peek(&self) -> Option<&'a QueryToken> {
         self.tokens.get(self.next)
     }
 
-    fn take(&mut self, kind: &Kind) -> bool {
+    fn take(&mut self, kind: &QueryTokenKind) -> bool {
         let found = self.peek().is_some_and(|token| token.kind == *kind);
         self.next += usize::from(found);
         found
@@ -218,9 +220,9 @@ impl<'a> Parser<'a> {
         error(self.text, column, problem)
     }
 
-    fn side_by_side(&self, token: &Token) -> Error {
+    fn side_by_side(&self, token: &QueryToken) -> Error {
         let problem = match &token.kind {
-            Kind::Term(term) if !term.quoted && ["and", "or", "not"].contains(&term.text.as_str()) => {
+            QueryTokenKind::QueryTerm(term) if !term.quoted && ["and", "or", "not"].contains(&term.text.as_str()) => {
                 format!("write {} in capitals", term.text.to_uppercase())
             }
             _ => "two terms stand side by side; put AND or OR between them, or quotes around a phrase".to_owned(),
@@ -230,7 +232,7 @@ impl<'a> Parser<'a> {
 
     fn any(&mut self) -> Result<Query, Error> {
         let mut queries = vec![self.all()?];
-        while self.take(&Kind::Or) {
+        while self.take(&QueryTokenKind::Or) {
             queries.push(self.all()?);
         }
         Ok(single(queries, Query::Or))
@@ -238,11 +240,11 @@ impl<'a> Parser<'a> {
 
     fn all(&mut self) -> Result<Query, Error> {
         let mut queries = vec![self.one()?];
-        while self.take(&Kind::And) {
+        while self.take(&QueryTokenKind::And) {
             queries.push(self.one()?);
         }
         if let Some(token) = self.peek()
-            && matches!(token.kind, Kind::Term(_) | Kind::Open | Kind::Not)
+            && matches!(token.kind, QueryTokenKind::QueryTerm(_) | QueryTokenKind::Open | QueryTokenKind::Not)
         {
             return Err(self.side_by_side(token));
         }
@@ -256,28 +258,28 @@ impl<'a> Parser<'a> {
         };
         self.next += 1;
         match &token.kind {
-            Kind::Term(term) => Ok(Query::Term(term.clone())),
-            Kind::Not | Kind::Open if self.depth == DEEPEST => {
+            QueryTokenKind::QueryTerm(term) => Ok(Query::QueryTerm(term.clone())),
+            QueryTokenKind::Not | QueryTokenKind::Open if self.depth == DEEPEST => {
                 Err(self.error(token.column, format!("the query is nested more than {DEEPEST} deep; simplify it")))
             }
-            Kind::Not => {
+            QueryTokenKind::Not => {
                 self.depth += 1;
                 let query = self.one()?;
                 self.depth -= 1;
                 Ok(Query::Not(Box::new(query)))
             }
-            Kind::Open => {
+            QueryTokenKind::Open => {
                 self.depth += 1;
                 let query = self.any()?;
                 self.depth -= 1;
-                if self.take(&Kind::Close) {
+                if self.take(&QueryTokenKind::Close) {
                     return Ok(query);
                 }
                 Err(self.error(token.column, "this parenthesis is never closed; close it with )"))
             }
-            Kind::Close => Err(self.error(token.column, "a term is wanted before this parenthesis")),
-            Kind::And => Err(self.error(token.column, "a term is wanted before AND")),
-            Kind::Or => Err(self.error(token.column, "a term is wanted before OR")),
+            QueryTokenKind::Close => Err(self.error(token.column, "a term is wanted before this parenthesis")),
+            QueryTokenKind::And => Err(self.error(token.column, "a term is wanted before AND")),
+            QueryTokenKind::Or => Err(self.error(token.column, "a term is wanted before OR")),
         }
     }
 }
@@ -289,7 +291,7 @@ fn single(mut queries: Vec<Query>, many: fn(Vec<Query>) -> Query) -> Query {
     }
 }
 
-impl Display for Term {
+impl Display for QueryTerm {
     fn fmt(&self, f: &mut Formatter<'_>) -> Formatted {
         match (self.quoted, self.prefix) {
             (true, _) => write!(f, "\"{}\"", self.text),
@@ -312,12 +314,14 @@ impl Display for Query {
             Ok(())
         };
         match self {
-            Query::Term(term) => write!(f, "{term}"),
+            Query::QueryTerm(term) => write!(f, "{term}"),
             Query::Not(query) => match **query {
-                Query::Term(_) | Query::Not(_) => write!(f, "NOT {query}"),
+                Query::QueryTerm(_) | Query::Not(_) => write!(f, "NOT {query}"),
                 _ => write!(f, "NOT ({query})"),
             },
-            Query::And(queries) => list(f, queries, "AND", |query| matches!(query, Query::Term(_) | Query::Not(_))),
+            Query::And(queries) => {
+                list(f, queries, "AND", |query| matches!(query, Query::QueryTerm(_) | Query::Not(_)))
+            }
             Query::Or(queries) => list(f, queries, "OR", |query| !matches!(query, Query::Or(_))),
         }
     }
@@ -393,11 +397,11 @@ mod tests {
         let word = "[a-zé0-9]{1,6}"
             .prop_filter("operators are no words", |word| !["and", "or", "not"].contains(&word.as_str()));
         let term = prop_oneof![
-            (word.clone(), any::<bool>()).prop_map(|(text, prefix)| Term { text, prefix, quoted: false }),
-            (word.clone()).prop_map(|text| Term { text: format!("#{text}"), prefix: false, quoted: false }),
-            (word.clone(), word).prop_map(|(a, b)| Term { text: format!("{a} {b}"), prefix: false, quoted: true }),
+            (word.clone(), any::<bool>()).prop_map(|(text, prefix)| QueryTerm { text, prefix, quoted: false }),
+            (word.clone()).prop_map(|text| QueryTerm { text: format!("#{text}"), prefix: false, quoted: false }),
+            (word.clone(), word).prop_map(|(a, b)| QueryTerm { text: format!("{a} {b}"), prefix: false, quoted: true }),
         ];
-        term.prop_map(Query::Term).prop_recursive(5, 40, 4, |inner| {
+        term.prop_map(Query::QueryTerm).prop_recursive(5, 40, 4, |inner| {
             let some = |inner: BoxedStrategy<Query>| prop::collection::vec(inner, 2..4);
             prop_oneof![
                 inner.clone().prop_map(|query| Query::Not(Box::new(query))),

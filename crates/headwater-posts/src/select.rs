@@ -1,7 +1,7 @@
 //! Selection: a post in, why it is left out (or that it stays) out.
 //!
 //! In this order, and a post is counted under the first that applies: copies of an id and new wordings of it, users, dates, language, reposts,
-//! topics. The number of posts a user needs can only be checked at the end, by [`crate::door`].
+//! topics. The number of posts a user needs can only be checked at the end, by [`crate::ingest`].
 
 use crate::Error;
 use crate::post::Post;
@@ -36,6 +36,15 @@ impl std::str::FromStr for Moment {
         }
         let date = text.parse().ok().filter(|_| text.len() <= "-009999-01-01".len());
         date.map(Moment::Date).ok_or_else(|| format!("met {text:?}; wanted a date such as 2024-05-01"))
+    }
+}
+
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Moment::Date(date) => write!(f, "{date}"),
+            Moment::Instant(instant) => write!(f, "{instant}"),
+        }
     }
 }
 
@@ -272,7 +281,7 @@ fn hash(id: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::Place;
+    use crate::read::RecordPlace;
     use std::sync::Arc;
 
     fn post(text: &str, time: &str) -> Post {
@@ -285,7 +294,7 @@ mod tests {
             repost: false,
             update: false,
             given: None,
-            place: Place { file: Arc::from(Path::new("p")), line: 1 },
+            place: RecordPlace { file: Arc::from(Path::new("p")), line: 1 },
         }
     }
 

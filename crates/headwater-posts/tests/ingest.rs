@@ -1,10 +1,12 @@
 //! The whole way through the ingest, as a program that uses the library would go.
 
-use headwater_posts::bin::{Beliefs, Bin, Calendar, Hypotheses};
+use headwater_posts::bin::{BinnedBeliefs, Hypotheses};
+use headwater_posts::calendar::{Bin, Calendar};
 use headwater_posts::ingest::Ingest;
-use headwater_posts::post::{Mapping, Posts};
+use headwater_posts::mapping::ColumnMapping;
 use headwater_posts::quality::{MaxBad, Quality};
 use headwater_posts::read::{Preset, Records};
+use headwater_posts::reader::PostReader;
 use headwater_posts::select::{Selection, Topic};
 use headwater_posts::{Error, Scorer, Sentiment};
 use jiff::tz::TimeZone;
@@ -15,7 +17,7 @@ use std::path::Path;
 struct Toy;
 
 impl Scorer for Toy {
-    fn score(&self, texts: &[&str]) -> Result<Vec<Sentiment>, Error> {
+    fn score(&self, texts: &[&str]) -> Result<Vec<Sentiment>, headwater_score::Error> {
         let count = |text: &str, word: &str| 0.1 + text.matches(word).count() as f64;
         let one = |text: &&str| {
             let (negative, neutral, positive) = (count(text, "bad"), 0.5, count(text, "good"));
@@ -28,17 +30,17 @@ impl Scorer for Toy {
 
 fn through(
     content: &[u8],
-    mapping: Mapping,
+    mapping: ColumnMapping,
     selection: Selection,
     change: impl Fn(Ingest) -> Ingest,
-) -> Result<(Beliefs, Quality), Error> {
-    let records = Records::of(Box::new(Cursor::new(content.to_vec())), Path::new("memory"))?;
+) -> Result<(BinnedBeliefs, Quality), Error> {
+    let records = Records::from_stream(Box::new(Cursor::new(content.to_vec())), Path::new("memory"))?;
     let calendar = Calendar::new(Bin::Day, TimeZone::UTC);
     let mut ingest = change(Ingest::new(selection, Some(Box::new(Toy)), calendar, Hypotheses::Two));
-    for batch in Posts::of(records, mapping).batches() {
+    for batch in PostReader::new(records, mapping).batches() {
         ingest.take(&mut batch?)?;
     }
-    ingest.finish()
+    ingest.finish_binned()
 }
 
 const POSTS: &str = "user,time,text,lang\n\
@@ -52,7 +54,7 @@ const POSTS: &str = "user,time,text,lang\n\
 fn texts_are_selected_scored_and_binned() {
     let topics = vec![Topic::parse("biden", &TimeZone::UTC).unwrap()];
     let selection = Selection { topics, languages: vec!["en".into()], ..Selection::default() };
-    let (beliefs, quality) = through(POSTS.as_bytes(), Mapping::default(), selection, |ingest| ingest).unwrap();
+    let (beliefs, quality) = through(POSTS.as_bytes(), ColumnMapping::default(), selection, |ingest| ingest).unwrap();
     let cells: Vec<(&str, i64, f64)> = beliefs
         .cells()
         .map(|cell| (beliefs.user(cell.user), cell.slot.start / 86400 - 19844, cell.ratios[0]))
@@ -72,19 +74,22 @@ fn texts_are_selected_scored_and_binned() {
 fn rare_users_and_bad_rows_end_the_run_only_past_the_limit() {
     let everything = || Selection::default();
     let (_, quality) =
-        through(POSTS.as_bytes(), Mapping::default(), everything(), |ingest| ingest.min_posts(2)).unwrap();
+        through(POSTS.as_bytes(), ColumnMapping::default(), everything(), |ingest| ingest.min_posts(2)).unwrap();
     assert_eq!((quality.users, quality.rare_users, quality.dropped.min_posts, quality.kept), (2, 1, 1, 4));
     let broken = format!("{POSTS}ann,never,x,en\n");
-    assert_eq!(through(broken.as_bytes(), Mapping::default(), everything(), |ingest| ingest).unwrap().1.rejected, 1);
+    assert_eq!(
+        through(broken.as_bytes(), ColumnMapping::default(), everything(), |ingest| ingest).unwrap().1.rejected,
+        1
+    );
     let strict = |ingest: Ingest| ingest.max_bad(MaxBad::Count(0));
-    let error = through(broken.as_bytes(), Mapping::default(), everything(), strict).unwrap_err().to_string();
+    let error = through(broken.as_bytes(), ColumnMapping::default(), everything(), strict).unwrap_err().to_string();
     assert!(
         error.starts_with("1 of 6 rows cannot be read, which is more than 0; the first: memory, line 7:"),
         "{error}"
     );
     let window = 0..1;
     let nothing = Selection { window, ..Selection::default() };
-    let error = through(POSTS.as_bytes(), Mapping::default(), nothing, |ingest| ingest).unwrap_err();
+    let error = through(POSTS.as_bytes(), ColumnMapping::default(), nothing, |ingest| ingest).unwrap_err();
     assert!(error.to_string().contains("5 outside the dates (posts run from 2024-05-01T00:00:00+00:00"), "{error}");
 }
 
@@ -101,7 +106,7 @@ fn pages_of_a_platform_go_the_same_way() {
         status(2, "bob", "bad"),
         status(1, "ann", "good")
     );
-    let mapping = Mapping::default().preset(Preset::Mastodon);
+    let mapping = ColumnMapping::default().with_preset(Preset::Mastodon);
     let (_, quality) = through(lines.as_bytes(), mapping, Selection::default(), |ingest| ingest).unwrap();
     assert_eq!((quality.posts, quality.duplicates, quality.other_lines, quality.kept), (3, 1, 1, 2));
 }
@@ -114,7 +119,7 @@ fn a_new_wording_is_no_copy_and_the_first_stands() {
         )
     };
     let lines = event("create", "a", "good") + &event("update", "a", "bad") + &event("update", "b", "bad");
-    let mapping = Mapping::default().preset(Preset::Bluesky);
+    let mapping = ColumnMapping::default().with_preset(Preset::Bluesky);
     let (beliefs, quality) = through(lines.as_bytes(), mapping, Selection::default(), |ingest| ingest).unwrap();
     assert_eq!((quality.posts, quality.duplicates, quality.updates, quality.kept), (3, 0, 1, 2));
     let ratios: Vec<f64> = beliefs.cells().map(|cell| cell.ratios[0]).collect();

@@ -8,11 +8,13 @@
 //! | stopped | `KeyboardInterrupt` |
 //! | everything else | `ValueError` |
 
+use crate::hints::{posts_text, score_text};
 use headwater::Error as Core;
 use headwater_cli::CliError;
 use headwater_files::Error as Files;
 use headwater_posts::Error as Posts;
 use headwater_report::Error as Shown;
+use headwater_score::Error as Score;
 use pyo3::exceptions::{
     PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
 };
@@ -24,6 +26,7 @@ pub(crate) enum PyError {
     Core(Core),
     Files(Files),
     Posts(Posts),
+    Score(Score),
     Shown(Shown),
     Command(CliError),
     Python(PyErr),
@@ -38,7 +41,7 @@ macro_rules! py_errors {
         })*
     };
 }
-py_errors!(Core => Core, Files => Files, Posts => Posts, Shown => Shown, CliError => Command, PyErr => Python);
+py_errors!(Core => Core, Files => Files, Posts => Posts, Score => Score, Shown => Shown, CliError => Command, PyErr => Python);
 
 /// A class of exceptions.
 #[derive(Clone, Copy)]
@@ -70,30 +73,38 @@ fn of_files(error: &Files) -> Kind {
 
 fn of_posts(error: &Posts) -> Kind {
     match error {
-        Posts::Stopped(error) => of_core(error),
+        Posts::Core(error) => of_core(error),
         Posts::Files(error) => of_files(error),
         Posts::Io { source, .. } => Kind::System(source.kind()),
-        Posts::Hub { .. } => Kind::Runtime,
+        Posts::Score(error) => of_score(error),
+        _ => Kind::Value,
+    }
+}
+
+fn of_score(error: &Score) -> Kind {
+    match error {
+        Score::Stopped(error) => of_core(error),
+        Score::Hub { .. } => Kind::Runtime,
         _ => Kind::Value,
     }
 }
 
 impl From<PyError> for PyErr {
     fn from(trouble: PyError) -> Self {
-        let (kind, failure) = match trouble {
+        let (kind, text) = match trouble {
             PyError::Python(error) => return error,
-            PyError::Core(error) => (of_core(&error), error.into()),
-            PyError::Files(error) => (of_files(&error), error.into()),
-            PyError::Posts(error) => (of_posts(&error), error.into()),
-            PyError::Shown(Shown::Model(error)) => (of_core(&error), error.into()),
-            PyError::Shown(error) => (Kind::Value, error.into()),
-            PyError::Command(failure @ CliError::Interrupted { .. }) => (Kind::Stopped, failure),
+            PyError::Core(error) => (of_core(&error), shown(error)),
+            PyError::Files(error) => (of_files(&error), shown(error)),
+            PyError::Posts(error) => (of_posts(&error), posts_text(error)),
+            PyError::Score(error) => (of_score(&error), score_text(error)),
+            PyError::Shown(Shown::Model(error)) => (of_core(&error), shown(error)),
+            PyError::Shown(error) => (Kind::Value, shown(error)),
+            PyError::Command(failure @ CliError::Interrupted { .. }) => (Kind::Stopped, failure.to_string()),
             PyError::Command(CliError::File { message, hint, kind }) => {
-                (Kind::System(kind), CliError::File { message, hint, kind })
+                (Kind::System(kind), CliError::File { message, hint, kind }.to_string())
             }
-            PyError::Command(failure) => (Kind::Value, failure),
+            PyError::Command(failure) => (Kind::Value, failure.to_string()),
         };
-        let text = failure.to_string();
         match kind {
             Kind::Value => PyValueError::new_err(text),
             Kind::Runtime => PyRuntimeError::new_err(text),
@@ -104,6 +115,11 @@ impl From<PyError> for PyErr {
             Kind::System(_) => PyOSError::new_err(text),
         }
     }
+}
+
+/// An error in the words of the command line, its hint on a second line.
+fn shown(error: impl Into<CliError>) -> String {
+    error.into().to_string()
 }
 
 /// A `KeyError` that shows its text, not the text's representation: that takes a class of Python's own.

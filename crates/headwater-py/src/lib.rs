@@ -9,6 +9,7 @@
 mod beliefs;
 mod columns;
 mod error;
+mod hints;
 mod learners;
 mod model;
 mod posts;

@@ -3,15 +3,12 @@
 use crate::error::{PyError, no_choice};
 use crate::work::{Manner, done};
 use headwater::progress;
-use headwater_posts::score::builtin::Builtin;
-use headwater_posts::score::roberta::{Roberta, hub};
-use headwater_posts::{Scorer, Sentiment};
+use headwater_score::{Builtin, ModelSource, Scorer, Sentiment};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 /// Texts scored between two looks.
 const AT_ONCE: usize = 1024;
@@ -44,11 +41,7 @@ pub(crate) fn score<'py>(
     let scores = done(py, &Manner { progress, threads }, || {
         let scorer: Box<dyn Scorer> = match wanted {
             None => Box::new(Builtin::new()),
-            Some(model) => {
-                let folder = folder(model)?;
-                let _stage = progress::stage("reading the model", 0);
-                Box::new(Roberta::open(&folder)?)
-            }
+            Some(model) => open(model)?,
         };
         let stage = progress::stage("scoring", count as u64);
         let mut scores: Vec<f64> = Vec::with_capacity(3 * count);
@@ -66,14 +59,8 @@ pub(crate) fn score<'py>(
     scores.into_pyarray(py).reshape([count, 3])
 }
 
-/// A model's folder, fetched where it is the name of one on the hub.
-fn folder(model: &str) -> Result<PathBuf, PyError> {
-    let folder = Path::new(model);
-    if folder.exists() || !hub::is_name(model) {
-        return Ok(folder.to_owned());
-    }
-    let cache = hub::default_cache()
-        .ok_or_else(|| PyValueError::new_err("there is no cache folder to keep the model in; give its own folder"))?;
+/// A text model, fetched where it is the name of one on the hub.
+fn open(model: &str) -> Result<Box<dyn Scorer>, PyError> {
     let mut stage = None;
     let mut told = |_: &str, done: u64, total: u64| {
         if done == 0 {
@@ -82,7 +69,10 @@ fn folder(model: &str) -> Result<PathBuf, PyError> {
         }
         stage.get_or_insert_with(|| progress::stage("fetching", total)).at(done);
     };
-    Ok(hub::fetch(hub::PUBLIC, model, &cache, &mut told)?)
+    let source = ModelSource::new(model);
+    let folder = source.folder(&mut told)?;
+    drop(stage);
+    Ok(ModelSource::new(folder.to_string_lossy()).open(&mut |_, _, _| ())?)
 }
 
 /// A command inside this process: its result as text, and its warnings.

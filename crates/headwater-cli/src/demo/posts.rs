@@ -6,9 +6,9 @@
 use crate::error::CliError;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Model, Roster};
-use headwater_posts::Scorer;
 use headwater_posts::bin::CLIP;
-use headwater_posts::score::builtin::Builtin;
+use headwater_score::Scorer;
+use headwater_score::builtin::Builtin;
 
 /// Names of the agents. The first is the influencer's, and stands in the middle of the alphabet: order tells nothing.
 const NAMES: [&str; 24] = [

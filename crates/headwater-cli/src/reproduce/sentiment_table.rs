@@ -3,10 +3,8 @@
 use super::{Claim, NONE, Outcome, Plate, Run, Standing};
 use crate::error::CliError;
 use crate::terminal::number;
-use headwater_posts::Scorer;
-use headwater_posts::score::builtin::Builtin;
-use headwater_posts::score::roberta::Roberta;
 use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
+use headwater_score::{Builtin, ModelSource, Scorer};
 use serde_json::json;
 
 /// Sample posts of the paper and the probability of positive sentiment it prints for each.
@@ -25,7 +23,11 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
         Ok(scorer.score(&texts)?.into_iter().map(|sentiment| sentiment.score()).collect())
     };
     let builtin = score(&Builtin::new())?;
-    let roberta = run.model.as_deref().map(|folder| score(&Roberta::open(folder)?)).transpose()?;
+    let roberta = run
+        .model
+        .as_deref()
+        .map(|folder| score(&*ModelSource::new(folder.to_string_lossy()).open(&mut |_, _, _| ())?))
+        .transpose()?;
     let points = |values: &[f64]| values.iter().enumerate().map(|(x, y)| Point::new(x as f64, *y)).collect();
     let mut series = vec![
         Series::new("the paper", Shape::Bars, points(&SAMPLES.map(|(_, probability)| probability))),

@@ -539,7 +539,8 @@ fn no_text_of_the_congress_is_changed() {
     let mut bytes = Vec::new();
     flate2::read::MultiGzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_end(&mut bytes).unwrap();
     let rows = table(&bytes);
-    let mut posts = headwater_posts::post::Posts::open(&[path], headwater_posts::post::Mapping::default()).unwrap();
+    let mapping = headwater_posts::mapping::ColumnMapping::default();
+    let mut posts = headwater_posts::reader::PostReader::open(&[path], mapping).unwrap();
     let mut line = 2;
     for row in &rows[1..] {
         let post = posts.next().unwrap().unwrap().unwrap();

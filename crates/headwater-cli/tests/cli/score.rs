@@ -30,7 +30,7 @@ fn table(path: &Path) -> Vec<Vec<String>> {
 }
 
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../headwater-posts/tests/fixtures/roberta-tiny")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../headwater-score/tests/fixtures/roberta-tiny")
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! A quote that belongs to the text but opens a cell joins rows to one: up to the next such quote, or to the end. Such
 //! rows are told from posts of several lines by what their lines hold, and every one of them is bad.
 
-use super::{Bad, Columns, LONGEST_RECORD, Place, Record, Row, Stream, parse_time};
+use super::{BadRow, ByteStream, ColumnNames, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue, parse_time};
 use crate::Error;
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ pub(crate) fn delimiter(head: &[u8]) -> u8 {
 
 /// Refuses to read further when one row does not end, and knows whether a quote is open.
 struct Patient {
-    from: Stream,
+    from: ByteStream,
     left: usize,
     quotes: Quotes,
     /// Whether there is no more.
@@ -101,9 +101,9 @@ impl Read for Patient {
 }
 
 /// A table being read.
-pub struct Table {
+pub struct CsvTable {
     reader: Reader<Patient>,
-    columns: Arc<Columns>,
+    columns: Arc<ColumnNames>,
     file: Arc<Path>,
     record: ByteRecord,
     delimiter: u8,
@@ -114,9 +114,9 @@ pub struct Table {
     returns: bool,
 }
 
-impl Table {
+impl CsvTable {
     /// Reads the header.
-    pub fn new(from: Stream, file: Arc<Path>, delimiter: u8) -> Result<Self, Error> {
+    pub fn new(from: ByteStream, file: Arc<Path>, delimiter: u8) -> Result<Self, Error> {
         let quotes = Quotes { delimiter, state: Quoted::Start, line: 1, opened: 0 };
         let mut reader = ReaderBuilder::new()
             .delimiter(delimiter)
@@ -138,21 +138,21 @@ impl Table {
             let problem = format!("the column {:?} is named twice; keep one", names[twice]);
             return Err(Error::Line { path: file.to_path_buf(), line: 1, problem });
         }
-        let columns = Arc::new(Columns { names });
-        Ok(Table { reader, columns, file, record, delimiter, waiting: VecDeque::new(), opened: 0, returns })
+        let columns = Arc::new(ColumnNames { names });
+        Ok(CsvTable { reader, columns, file, record, delimiter, waiting: VecDeque::new(), opened: 0, returns })
     }
 
     /// The file and its columns.
-    pub fn header(&self) -> (&Arc<Path>, &Arc<Columns>) {
+    pub fn header(&self) -> (&Arc<Path>, &Arc<ColumnNames>) {
         (&self.file, &self.columns)
     }
 
     /// The next row.
     #[expect(clippy::should_implement_trait, reason = "as Records::next")]
-    pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         if let Some(line) = self.waiting.pop_front() {
             let reason = format!("is part of a cell, because of a quote on line {}; mend that", self.opened);
-            return Ok(Some(Err(Bad { place: Place { file: self.file.clone(), line }, reason })));
+            return Ok(Some(Err(BadRow { place: RecordPlace { file: self.file.clone(), line }, reason })));
         }
         let (line, several) = loop {
             self.reader.get_mut().left = LONGEST_RECORD;
@@ -172,7 +172,7 @@ impl Table {
             let first = self.reader.position().line() - inside;
             break (if first > before { first - 1 } else { first }, inside > 0);
         };
-        let place = Place { file: self.file.clone(), line };
+        let place = RecordPlace { file: self.file.clone(), line };
         let others = if several { joined(&self.record, self.delimiter, self.columns.names.len()) } else { Vec::new() };
         let Patient { quotes, ended, .. } = self.reader.get_ref();
         // Reading runs ahead of the rows: a quote left open at the end belongs to the row that holds its line.
@@ -181,11 +181,11 @@ impl Table {
             self.opened = quotes.opened;
             let opened = self.opened;
             self.waiting.extend(others.iter().map(|offset| line + offset).filter(|line| *line > opened));
-            let place = Place { line: opened, ..place };
+            let place = RecordPlace { line: opened, ..place };
             let reason = format!(
                 "a quote is opened here and never closed, so the {lines} lines up to the end of the file are one cell; close it, or double it if it belongs to the text"
             );
-            return Ok(Some(Err(Bad { place, reason })));
+            return Ok(Some(Err(BadRow { place, reason })));
         }
         if let Some(last) = others.last() {
             self.opened = line;
@@ -194,16 +194,16 @@ impl Table {
                 "a quote opened here is closed by one on line {} only, and what is between them looks like rows; close it here, or double it if it belongs to the text",
                 line + last
             );
-            return Ok(Some(Err(Bad { place, reason })));
+            return Ok(Some(Err(BadRow { place, reason })));
         }
         let (met, wanted) = (self.record.len(), self.columns.names.len());
         if met != wanted {
             let reason = format!("has {met} cells where the header has {wanted}; quote cells that hold delimiters");
-            return Ok(Some(Err(Bad { place, reason })));
+            return Ok(Some(Err(BadRow { place, reason })));
         }
         Ok(Some(match StringRecord::from_byte_record(std::mem::take(&mut self.record)) {
-            Ok(cells) => Ok(Record { place, row: Row::Cells(self.columns.clone(), cells) }),
-            Err(_) => Err(Bad { place, reason: "is not UTF-8 text".to_owned() }),
+            Ok(cells) => Ok(RawRecord { place, row: RecordValue::Cells(self.columns.clone(), cells) }),
+            Err(_) => Err(BadRow { place, reason: "is not UTF-8 text".to_owned() }),
         }))
     }
 }
@@ -290,9 +290,9 @@ mod tests {
 
     fn rows(content: &[u8]) -> Vec<Result<Vec<String>, String>> {
         let rows = read("t.csv", content).unwrap().into_iter();
-        let cells = |record: Record| match record.row {
-            Row::Cells(_, cells) => cells.iter().map(str::to_owned).collect(),
-            Row::Json(_) => unreachable!("a table"),
+        let cells = |record: RawRecord| match record.row {
+            RecordValue::Cells(_, cells) => cells.iter().map(str::to_owned).collect(),
+            RecordValue::Json(_) => unreachable!("a table"),
         };
         rows.map(|row| row.map(cells)).collect()
     }
@@ -397,8 +397,8 @@ mod tests {
     #[test]
     fn a_quote_that_is_never_closed_ends_the_reading_in_bounded_memory() {
         let head = b"a,b\n1,2\n3,\"open".to_vec();
-        let endless: Stream = Box::new(std::io::Cursor::new(head).chain(std::io::repeat(b'x')));
-        let mut table = Table::new(endless, Arc::from(Path::new("t.csv")), b',').unwrap();
+        let endless: ByteStream = Box::new(std::io::Cursor::new(head).chain(std::io::repeat(b'x')));
+        let mut table = CsvTable::new(endless, Arc::from(Path::new("t.csv")), b',').unwrap();
         assert!(table.next().unwrap().unwrap().is_ok());
         assert!(table.next().unwrap_err().to_string().starts_with("t.csv, line 3: the row does not end"));
     }

@@ -1,7 +1,7 @@
 //! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is no JSON is bad. A file whose
 //! first line only begins an object or a list, and that goes on so, is JSON over many lines and refused as a whole.
 
-use super::{Bad, LONGEST_RECORD, Place, Record, Row, Stream};
+use super::{BadRow, ByteStream, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue};
 use crate::Error;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Lines being read.
-pub struct Lines {
-    reader: BufReader<Stream>,
+pub struct JsonLines {
+    reader: BufReader<ByteStream>,
     file: Arc<Path>,
     line: u64,
     buffer: Vec<u8>,
@@ -24,16 +24,16 @@ pub struct Lines {
 /// This many lines without one object say enough.
 const ENOUGH: u64 = 20;
 
-impl Lines {
+impl JsonLines {
     /// Of a stream.
-    pub fn new(from: Stream, file: Arc<Path>) -> Self {
+    pub fn new(from: ByteStream, file: Arc<Path>) -> Self {
         let reader = BufReader::with_capacity(1 << 18, from);
-        Lines { reader, file, line: 0, buffer: Vec::new(), begun: None, whole: 0, broken: 0 }
+        JsonLines { reader, file, line: 0, buffer: Vec::new(), begun: None, whole: 0, broken: 0 }
     }
 
     /// The next object.
     #[expect(clippy::should_implement_trait, reason = "as Records::next")]
-    pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         loop {
             self.buffer.clear();
             let mut limited = (&mut self.reader).take(LONGEST_RECORD as u64);
@@ -52,7 +52,7 @@ impl Lines {
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let place = Place { file: self.file.clone(), line: self.line };
+            let place = RecordPlace { file: self.file.clone(), line: self.line };
             let value = match serde_json::from_slice::<Value>(&self.buffer) {
                 Ok(value) => value,
                 Err(error) => {
@@ -63,11 +63,11 @@ impl Lines {
                     if self.whole == 0 && self.broken >= ENOUGH {
                         self.spread()?;
                     }
-                    return Ok(Some(Err(Bad { place, reason: problem(&error) })));
+                    return Ok(Some(Err(BadRow { place, reason: problem(&error) })));
                 }
             };
             self.whole += u64::from(value.is_object() || value.is_array());
-            return Ok(Some(Ok(Record { place, row: Row::Json(value) })));
+            return Ok(Some(Ok(RawRecord { place, row: RecordValue::Json(value) })));
         }
     }
 

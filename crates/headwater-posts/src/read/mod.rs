@@ -1,135 +1,37 @@
 //! Readers: paths in, records out, one at a time.
 //!
-//! A [`Record`] is one row as it stands in the file: the cells of a table ([`csv`], [`parquet`]) or the object of a line
-//! ([`jsonl`]). What it means is the business of [`crate::post`]. The format and the compression are told from the first
+//! A [`RawRecord`] is one row as it stands in the file: the cells of a table ([`csv`], [`arrow`]) or the object of a line
+//! ([`jsonl`]). What it means is decided by [`crate::reader`]. The format and the compression are told from the first
 //! bytes, so that pipes and odd names work; memory is bounded by [`LONGEST_RECORD`], whatever the file holds.
 
+pub mod arrow;
 pub mod csv;
+mod detect;
 pub(crate) mod html;
 pub mod jsonl;
-pub mod parquet;
 pub(crate) mod preset;
+mod record;
 mod time;
 
-pub use preset::Preset;
+pub use detect::ByteStream;
+pub(crate) use detect::open_text;
+pub use preset::{OtherFormat, Preset};
+pub(crate) use record::lookup;
+pub use record::{BadRow, ColumnNames, RawRecord, RecordPlace, RecordValue};
 pub(crate) use time::WANTED as WANTED_TIME;
 pub use time::parse_time;
 
 use crate::Error;
-use serde_json::Value;
-use std::borrow::Cow;
+use arrow_array::RecordBatch;
+use detect::{Counted, Looks, looks_like, unpacked};
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A row or line of more bytes than this is a quote that was never closed, or no text at all.
 pub const LONGEST_RECORD: usize = 16 << 20;
-
-/// Bytes looked at to tell the format.
-const HEAD: usize = 1 << 16;
-
-/// One row of a file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Record {
-    /// Where it stands.
-    pub place: Place,
-    /// What it holds.
-    pub row: Row,
-}
-
-/// What a row holds.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Row {
-    /// Cells of a table, one per column.
-    Cells(Arc<Columns>, ::csv::StringRecord),
-    /// The object of a line.
-    Json(Value),
-}
-
-impl Row {
-    /// The names of its columns, or of the keys of its object.
-    pub fn names(&self) -> Vec<&str> {
-        match self {
-            Row::Cells(columns, _) => columns.names.iter().map(String::as_str).collect(),
-            Row::Json(Value::Object(object)) => object.keys().map(String::as_str).collect(),
-            Row::Json(_) => Vec::new(),
-        }
-    }
-
-    /// A cell, or the value of a key or dotted path as text; `None` where it is absent or null.
-    pub fn get(&self, name: &str) -> Option<Cow<'_, str>> {
-        match self {
-            Row::Cells(columns, cells) => {
-                columns.position(name).and_then(|column| cells.get(column)).map(Cow::Borrowed)
-            }
-            Row::Json(object) => match lookup(object, name)? {
-                Value::Null => None,
-                Value::String(text) => Some(Cow::Borrowed(text)),
-                other => Some(Cow::Owned(other.to_string())),
-            },
-        }
-    }
-}
-
-/// The columns of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Columns {
-    /// Their names, in order.
-    pub names: Vec<String>,
-}
-
-impl Columns {
-    /// Where a column is.
-    pub fn position(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|column| column == name)
-    }
-}
-
-/// The value of a key, or of a dotted path of keys and positions.
-pub(crate) fn lookup<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    if let Some(found) = value.get(name) {
-        return Some(found);
-    }
-    if !name.contains('.') {
-        return None;
-    }
-    name.split('.').try_fold(value, |value, key| match value {
-        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-        _ => value.get(key),
-    })
-}
-
-/// Where a row stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The file as named on the command line; `-` is standard input.
-    pub file: Arc<Path>,
-    /// The line it starts on, from 1; in Parquet the row, from 1.
-    pub line: u64,
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}, line {}", self.file.display(), self.line)
-    }
-}
-
-/// A row that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bad {
-    /// Where it stands.
-    pub place: Place,
-    /// What was met and what would be right.
-    pub reason: String,
-}
-
-impl std::fmt::Display for Bad {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.place, self.reason)
-    }
-}
 
 /// The files behind a list of names: patterns (`dump/*.csv`) are expanded in order, `-` is standard input.
 pub fn expand(names: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
@@ -157,19 +59,19 @@ pub fn expand(names: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
 /// The records of several files, one after another.
 pub struct Records {
     waiting: std::vec::IntoIter<PathBuf>,
-    current: Option<Source>,
+    current: Option<RecordSource>,
     bytes: Arc<AtomicU64>,
     total: Option<u64>,
 }
 
-enum Source {
-    Csv(csv::Table),
-    Jsonl(jsonl::Lines),
-    Parquet(Box<parquet::Rows>),
+enum RecordSource {
+    Csv(csv::CsvTable),
+    Jsonl(jsonl::JsonLines),
+    Arrow(Box<arrow::ArrowRows>),
 }
 
 impl Records {
-    /// Of these files; see [`expand`].
+    /// From these files; see [`expand`].
     pub fn open(names: &[PathBuf]) -> Result<Self, Error> {
         let paths = expand(names)?;
         let sizes = paths.iter().map(|path| std::fs::metadata(path).map(|found| found.len()).ok());
@@ -181,21 +83,28 @@ impl Records {
         })
     }
 
-    /// Of bytes in memory or from elsewhere, under a name.
-    pub fn of(stream: Stream, name: &Path) -> Result<Self, Error> {
+    /// From bytes in memory or from elsewhere, under a name.
+    pub fn from_stream(stream: ByteStream, name: &Path) -> Result<Self, Error> {
         let current = Some(understand(stream, Arc::from(name))?);
         Ok(Records { waiting: Vec::new().into_iter(), current, bytes: Arc::new(AtomicU64::new(0)), total: None })
     }
 
-    /// The next record; one that cannot be read is [`Bad`] and the next may be fine, an error ends it all.
-    #[expect(clippy::should_implement_trait, reason = "an iterator could not tell the two kinds of trouble apart")]
-    pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
+    /// From tables in memory, under a name.
+    pub fn from_batches(batches: Vec<RecordBatch>, name: &Path) -> Self {
+        let rows = arrow::ArrowRows::from_batches(batches, Arc::from(name));
+        let current = Some(RecordSource::Arrow(Box::new(rows)));
+        Records { waiting: Vec::new().into_iter(), current, bytes: Arc::new(AtomicU64::new(0)), total: None }
+    }
+
+    /// The next record; one that cannot be read is [`BadRow`] and the next may be fine, an error ends it all.
+    #[expect(clippy::should_implement_trait, reason = "an iterator could not tell a bad row from an error")]
+    pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         loop {
             let found = match &mut self.current {
                 None => None,
-                Some(Source::Csv(table)) => table.next()?,
-                Some(Source::Jsonl(lines)) => lines.next()?,
-                Some(Source::Parquet(rows)) => rows.next()?,
+                Some(RecordSource::Csv(table)) => table.next()?,
+                Some(RecordSource::Jsonl(lines)) => lines.next()?,
+                Some(RecordSource::Arrow(rows)) => rows.next()?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -208,11 +117,11 @@ impl Records {
     }
 
     /// The file being read and its columns, if it is a table.
-    pub fn table(&self) -> Option<(&Arc<Path>, &Arc<Columns>)> {
+    pub fn table(&self) -> Option<(&Arc<Path>, &Arc<ColumnNames>)> {
         match self.current.as_ref()? {
-            Source::Csv(table) => Some(table.header()),
-            Source::Parquet(rows) => rows.header(),
-            Source::Jsonl(_) => None,
+            RecordSource::Csv(table) => Some(table.header()),
+            RecordSource::Arrow(rows) => rows.header(),
+            RecordSource::Jsonl(_) => None,
         }
     }
 
@@ -227,30 +136,7 @@ impl Records {
     }
 }
 
-/// Bytes as text-like readers take them.
-pub type Stream = Box<dyn Read + Send>;
-
-struct Counted<R> {
-    from: R,
-    bytes: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.from.read(into)?;
-        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
-/// Looks at the first bytes without losing them.
-fn peek(mut from: Stream, path: &Path) -> Result<(Vec<u8>, Stream), Error> {
-    let mut head = Vec::new();
-    (&mut from).take(HEAD as u64).read_to_end(&mut head).map_err(Error::io(path, "cannot read"))?;
-    Ok((head.clone(), Box::new(Cursor::new(head).chain(from))))
-}
-
-fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<Source, Error> {
+fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<RecordSource, Error> {
     let name: Arc<Path> = Arc::from(path);
     if path.is_dir() {
         let pattern = path.join("*.csv");
@@ -259,7 +145,7 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<Source, Error> {
             format!("is a folder; give files, or a pattern such as '{}'", pattern.display()),
         ));
     }
-    let stream: Stream = if path.as_os_str() == "-" {
+    let stream: ByteStream = if path.as_os_str() == "-" {
         Box::new(Counted { from: std::io::stdin(), bytes: bytes.clone() })
     } else {
         let mut file = File::open(path).map_err(Error::io(path, "cannot read"))?;
@@ -267,7 +153,7 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<Source, Error> {
         // A file of fewer bytes is told apart below.
         if file.read_exact(&mut magic).is_ok() && &magic == b"PAR1" {
             bytes.fetch_add(file.metadata().map_or(0, |found| found.len()), Ordering::Relaxed);
-            return Ok(Source::Parquet(Box::new(parquet::Rows::new(file, name)?)));
+            return Ok(RecordSource::Arrow(Box::new(arrow::ArrowRows::from_parquet(file, name)?)));
         }
         let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
         Box::new(Counted { from: file, bytes: bytes.clone() })
@@ -276,77 +162,12 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<Source, Error> {
 }
 
 /// A text of either kind, plain or compressed.
-fn understand(stream: Stream, name: Arc<Path>) -> Result<Source, Error> {
+fn understand(stream: ByteStream, name: Arc<Path>) -> Result<RecordSource, Error> {
     let (head, stream) = unpacked(stream, &name)?;
     Ok(match looks_like(&head, &name)? {
-        Looks::Json => Source::Jsonl(jsonl::Lines::new(stream, name)),
-        Looks::Table { delimiter } => Source::Csv(csv::Table::new(stream, name, delimiter)?),
+        Looks::Json => RecordSource::Jsonl(jsonl::JsonLines::new(stream, name)),
+        Looks::Table { delimiter } => RecordSource::Csv(csv::CsvTable::new(stream, name, delimiter)?),
     })
-}
-
-/// A text file, decompressed and without a byte order mark; for the small tables beside the posts.
-pub(crate) fn open_text(path: &Path) -> Result<(Vec<u8>, Stream), Error> {
-    let stream: Stream = if path.as_os_str() == "-" {
-        Box::new(std::io::stdin())
-    } else {
-        if path.is_dir() {
-            return Err(Error::file(path, "is a folder; a file is wanted"));
-        }
-        Box::new(File::open(path).map_err(Error::io(path, "cannot read"))?)
-    };
-    unpacked(stream, path)
-}
-
-/// Undoes the compression and takes a byte order mark off; returns the first bytes along with all of them.
-fn unpacked(stream: Stream, path: &Path) -> Result<(Vec<u8>, Stream), Error> {
-    let (mut head, mut stream) = peek(stream, path)?;
-    if head.starts_with(&[0x1f, 0x8b]) {
-        (head, stream) = peek(Box::new(flate2::read::MultiGzDecoder::new(stream)), path)?;
-    } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let decoder = zstd::Decoder::new(stream).map_err(Error::io(path, "cannot read"))?;
-        (head, stream) = peek(Box::new(decoder), path)?;
-    }
-    const MARK: &[u8] = b"\xef\xbb\xbf";
-    if head.starts_with(MARK) {
-        head.drain(..MARK.len());
-        let mut mark = [0; MARK.len()];
-        stream.read_exact(&mut mark).map_err(Error::io(path, "cannot read"))?;
-    }
-    Ok((head, stream))
-}
-
-#[derive(Debug, PartialEq)]
-enum Looks {
-    Json,
-    Table { delimiter: u8 },
-}
-
-/// Tells objects from tables, and both from what is neither.
-fn looks_like(head: &[u8], path: &Path) -> Result<Looks, Error> {
-    let not = |what: &str| Error::file(path, format!("{what}; wanted CSV, JSON lines or Parquet, plain, gzip or zstd"));
-    let problem = match head {
-        [] => Some("is empty"),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("is UTF-16 text: save it as UTF-8"),
-        [b'P', b'A', b'R', b'1', ..] => Some("is Parquet in a pipe or a compressed file: give the plain file"),
-        [b'P', b'K', 3, 4, ..] => Some("is a zip archive or an Excel workbook: unpack it, or export it as CSV"),
-        _ if head.contains(&0) => Some("is not text"),
-        _ => None,
-    };
-    if let Some(problem) = problem {
-        return Err(not(problem));
-    }
-    // The head may end within a character.
-    if let Err(error) = std::str::from_utf8(head)
-        && error.error_len().is_some()
-        && error.valid_up_to() < head.iter().position(|byte| *byte == b'\n').unwrap_or(head.len())
-    {
-        return Err(not("begins with bytes that are not UTF-8 text"));
-    }
-    match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        None => Err(not("is empty")),
-        Some(b'{' | b'[') => Ok(Looks::Json),
-        Some(_) => Ok(Looks::Table { delimiter: csv::delimiter(head) }),
-    }
 }
 
 #[cfg(test)]
@@ -354,7 +175,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// All records of one file with this content; the bad ones as they are shown, without the folder.
-    pub(crate) fn read(name: &str, content: &[u8]) -> Result<Vec<Result<Record, String>>, String> {
+    pub(crate) fn read(name: &str, content: &[u8]) -> Result<Vec<Result<RawRecord, String>>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -367,10 +188,10 @@ pub(crate) mod tests {
         Ok(all)
     }
 
-    fn cells(record: &Result<Record, String>) -> Vec<String> {
+    fn cells(record: &Result<RawRecord, String>) -> Vec<String> {
         match &record.as_ref().unwrap().row {
-            Row::Cells(_, cells) => cells.iter().map(str::to_owned).collect(),
-            Row::Json(value) => vec![value.to_string()],
+            RecordValue::Cells(_, cells) => cells.iter().map(str::to_owned).collect(),
+            RecordValue::Json(value) => vec![value.to_string()],
         }
     }
 

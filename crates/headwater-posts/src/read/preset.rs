@@ -3,7 +3,7 @@
 //! A line may hold one post, a page of them, or something else (a deletion, a like), which is stepped over and counted.
 //! `docs/reference/presets.md` says how to get such files.
 
-use super::{Columns, html};
+use super::{ColumnNames, html};
 use crate::post::PostDraft;
 use serde_json::Value;
 
@@ -30,6 +30,62 @@ impl std::fmt::Display for Preset {
             Preset::Bluesky => "bluesky",
             Preset::Mastodon => "mastodon",
             Preset::FourCat => "4cat",
+        })
+    }
+}
+
+/// What posts are that were taken for something else. [`OtherFormat::preset`] is the preset that reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OtherFormat {
+    /// The objects of a platform.
+    Platform(Preset),
+    /// Posts with user, time and text, for which no preset is needed.
+    Plain,
+    /// A table, where a preset reads JSON lines.
+    Table {
+        /// The preset asked for.
+        given: Preset,
+        /// The preset that reads it, if one does.
+        preset: Option<Preset>,
+    },
+}
+
+impl OtherFormat {
+    /// The preset that reads these posts; `None` where none is needed, or none fits.
+    pub fn preset(self) -> Option<Preset> {
+        match self {
+            OtherFormat::Platform(preset) => Some(preset),
+            OtherFormat::Plain => None,
+            OtherFormat::Table { preset, .. } => preset,
+        }
+    }
+}
+
+impl std::fmt::Display for OtherFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OtherFormat::Platform(preset) => write!(f, "looks like {} (preset {preset})", preset.words()),
+            OtherFormat::Plain => write!(f, "looks like posts with user, time and text, which need no preset"),
+            OtherFormat::Table { given, preset: None } => write!(f, "is a table, but {given} comes as JSON lines"),
+            OtherFormat::Table { given, preset: Some(preset) } => {
+                write!(
+                    f,
+                    "is a table, but {given} comes as JSON lines; it looks like {} (preset {preset})",
+                    preset.words()
+                )
+            }
+        }
+    }
+}
+
+impl std::str::FromStr for Preset {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Preset::ALL.into_iter().find(|preset| preset.to_string() == text).ok_or_else(|| {
+            let known = Preset::ALL.map(|preset| preset.to_string()).join(", ");
+            format!("met {text:?}; wanted one of {known}")
         })
     }
 }
@@ -81,27 +137,25 @@ impl Preset {
         }
     }
 
-    /// Which preset, if any, an object was made for, and how to say so; `given` is the one that was asked for.
-    pub fn mistaken(given: Option<Preset>, value: &Value) -> Option<String> {
+    /// What an object is, where it is not what was asked for; `given` is the preset that was.
+    pub fn mistaken(given: Option<Preset>, value: &Value) -> Option<OtherFormat> {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
         if given.is_some_and(|given| given.fits(value)) {
             return None;
         }
         if let Some(other) = Preset::ALL.into_iter().find(|preset| preset.fits(value)) {
-            return Some(format!("{}; use --preset {other}", other.words()));
+            return Some(OtherFormat::Platform(other));
         }
         let plain = ["user", "time", "text"].iter().all(|key| value.get(key).and_then(text).is_some());
-        (given.is_some() && plain).then(|| "posts with user, time and text; leave --preset out".to_owned())
+        (given.is_some() && plain).then_some(OtherFormat::Plain)
     }
 
-    /// Why a table is not what this preset reads.
-    pub fn refuses(self, columns: &Columns) -> Option<String> {
+    /// What a table is, where it is not what this preset reads.
+    pub fn refuses(self, columns: &ColumnNames) -> Option<OtherFormat> {
         let has = |name: &str| columns.position(name).is_some();
-        let cure = match has("author") && has("body") && (has("timestamp") || has("unix_timestamp")) {
-            true => "it looks like 4CAT's: use --preset 4cat",
-            false => "name the columns with --map instead",
-        };
-        (self != Preset::FourCat).then(|| format!("is a table, but {self} comes as JSON lines; {cure}"))
+        let preset =
+            (has("author") && has("body") && (has("timestamp") || has("unix_timestamp"))).then_some(Preset::FourCat);
+        (self != Preset::FourCat).then_some(OtherFormat::Table { given: self, preset })
     }
 
     /// The posts of one line; none where it holds something else.
@@ -208,7 +262,7 @@ fn bluesky(event: &Value) -> Option<PostDraft> {
     }
     let record = commit.get("record")?;
     let user = text_at(event, &["did"]);
-    // Record keys are unique within one repository only, and an update keeps its key.
+    // RawRecord keys are unique within one repository only, and an update keeps its key.
     let id = user.as_ref().zip(text_at(commit, &["rkey"])).map(|(user, key)| format!("at://{user}/{key}"));
     // createdAt is what the author's program claims; without a usable one the time of the event stands in.
     let claimed = text_at(record, &["createdAt"]).filter(|time| super::parse_time(time).is_some());
@@ -333,19 +387,18 @@ mod tests {
         for (preset, object) in &objects {
             assert_eq!(Preset::mistaken(Some(*preset), object), None);
             for other in Preset::ALL.into_iter().filter(|other| other != preset) {
-                let told = Preset::mistaken(Some(other), object).unwrap();
-                assert!(told.ends_with(&format!("; use --preset {preset}")), "{told}");
+                assert_eq!(Preset::mistaken(Some(other), object), Some(OtherFormat::Platform(*preset)));
             }
         }
         let plain = json!({"user": "ann", "time": 5, "text": "x"});
-        assert!(Preset::mistaken(Some(Preset::XV1), &plain).unwrap().contains("leave --preset out"));
+        assert_eq!(Preset::mistaken(Some(Preset::XV1), &plain), Some(OtherFormat::Plain));
         for object in [&plain, &json!({"delete": {}}), &json!(7), &json!([])] {
             assert_eq!(Preset::mistaken(None, object), None);
         }
-        let columns = |names: &[&str]| Columns { names: names.iter().map(|name| (*name).to_owned()).collect() };
+        let columns = |names: &[&str]| ColumnNames { names: names.iter().map(|name| (*name).to_owned()).collect() };
         let table = columns(&["id", "timestamp", "body", "author"]);
-        assert!(Preset::XV1.refuses(&table).unwrap().ends_with("use --preset 4cat"));
-        assert!(Preset::XV1.refuses(&columns(&["user"])).unwrap().ends_with("with --map instead"));
+        assert_eq!(Preset::XV1.refuses(&table).unwrap().preset(), Some(Preset::FourCat));
+        assert_eq!(Preset::XV1.refuses(&columns(&["user"])).unwrap().preset(), None);
         assert_eq!(Preset::FourCat.refuses(&table), None);
     }
 

@@ -9,9 +9,9 @@
 
 #![expect(clippy::print_stdout, reason = "this program prints figures")]
 
-use headwater_posts::Scorer;
-use headwater_posts::score::builtin::Builtin;
-use headwater_posts::score::roberta::Roberta;
+use headwater_score::Scorer;
+use headwater_score::builtin::Builtin;
+use headwater_score::roberta::Roberta;
 use std::error::Error;
 use std::io::{BufRead, Write};
 use std::time::Instant;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn turns(pass: impl Fn() -> Result<(), headwater_posts::Error>) -> Result<(), Box<dyn Error>> {
+fn turns(pass: impl Fn() -> Result<(), headwater_score::Error>) -> Result<(), Box<dyn Error>> {
     pass()?;
     println!("ready");
     for line in std::io::stdin().lock().lines() {

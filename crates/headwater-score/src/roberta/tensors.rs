@@ -1,11 +1,12 @@
 //! Weights on disk: `model.safetensors` or `pytorch_model.bin` in, one tensor at a time as f32 out.
 //!
-//! Tensors are read one by one, so that a checkpoint is never twice in memory. Both formats are read here rather than
-//! by crates: a safetensors header is a line of JSON, and a crate that unpickles would have to be trusted.
+//! Tensors are read one by one, so that a checkpoint is never twice in memory. The header of a safetensors file is read and
+//! checked by the crate `safetensors`; pickles are read here, because a crate that unpickles would have to be trusted.
 
 use super::pickle;
 use crate::Error;
-use serde::Deserialize;
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -63,7 +64,7 @@ fn half(bits: u16) -> f32 {
 
 /// Where a tensor is.
 #[derive(Debug, Clone)]
-struct Place {
+struct TensorPlace {
     shape: Vec<usize>,
     element: Result<Element, String>,
     /// Name of the storage in the archive; empty when the file itself holds the bytes.
@@ -73,23 +74,23 @@ struct Place {
 }
 
 /// An open checkpoint.
-pub(super) struct Checkpoint {
+pub(super) struct ModelCheckpoint {
     path: PathBuf,
-    source: Source,
-    places: BTreeMap<String, Place>,
+    source: CheckpointFile,
+    places: BTreeMap<String, TensorPlace>,
 }
 
-enum Source {
-    File(File),
+enum CheckpointFile {
+    Plain(File),
     Archive { archive: zip::ZipArchive<File>, prefix: String },
 }
 
 /// A header longer than this is no header.
 const LONGEST_HEADER: u64 = 100 << 20;
 
-impl Checkpoint {
+impl ModelCheckpoint {
     /// Opens `model.safetensors`, else `pytorch_model.bin`.
-    pub(super) fn open(folder: &Path) -> Result<Checkpoint, Error> {
+    pub(super) fn open(folder: &Path) -> Result<ModelCheckpoint, Error> {
         let safe = folder.join("model.safetensors");
         let torch = folder.join("pytorch_model.bin");
         if safe.is_file() {
@@ -107,13 +108,7 @@ impl Checkpoint {
         Err(Error::model(folder, problem))
     }
 
-    fn safetensors(path: &Path) -> Result<Checkpoint, Error> {
-        #[derive(Deserialize)]
-        struct Entry {
-            dtype: String,
-            shape: Vec<usize>,
-            data_offsets: (u64, u64),
-        }
+    fn safetensors(path: &Path) -> Result<ModelCheckpoint, Error> {
         let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
         let mut file = File::open(path).map_err(unreadable)?;
         let size = file.metadata().map_err(unreadable)?.len();
@@ -125,29 +120,29 @@ impl Checkpoint {
         }
         let mut header = vec![0; length as usize];
         file.read_exact(&mut header).map_err(unreadable)?;
-        let entries: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&header)
+        // Reading it checks that the tensors follow each other and have the sizes of their shapes.
+        let metadata: Metadata = serde_json::from_slice(&header)
             .map_err(|error| Error::model(path, format!("is not a safetensors file: its header is wrong: {error}")))?;
-        let mut places = BTreeMap::new();
-        for (name, entry) in entries {
-            if name == "__metadata__" {
-                continue;
-            }
-            let entry: Entry = serde_json::from_value(entry)
-                .map_err(|error| Error::model(path, format!("its header is wrong at {name}: {error}")))?;
-            let element = match entry.dtype.as_str() {
-                "F64" => Ok(Element::F64),
-                "F32" => Ok(Element::F32),
-                "F16" => Ok(Element::F16),
-                "BF16" => Ok(Element::Bf16),
-                other => Err(other.to_owned()),
-            };
-            let start = length + 8 + entry.data_offsets.0;
-            places.insert(name, Place { shape: entry.shape, element, storage: String::new(), start });
+        let missing = (length + 8).saturating_add(metadata.data_len() as u64).saturating_sub(size);
+        if missing > 0 {
+            return Err(Error::model(path, format!("lacks {missing} bytes; the file may be cut short")));
         }
-        Ok(Checkpoint { path: path.to_owned(), source: Source::File(file), places })
+        let mut places = BTreeMap::new();
+        for (name, info) in metadata.tensors() {
+            let element = match info.dtype {
+                Dtype::F64 => Ok(Element::F64),
+                Dtype::F32 => Ok(Element::F32),
+                Dtype::F16 => Ok(Element::F16),
+                Dtype::BF16 => Ok(Element::Bf16),
+                other => Err(format!("{other:?}")),
+            };
+            let (shape, start) = (info.shape.clone(), length + 8 + info.data_offsets.0 as u64);
+            places.insert(name, TensorPlace { shape, element, storage: String::new(), start });
+        }
+        Ok(ModelCheckpoint { path: path.to_owned(), source: CheckpointFile::Plain(file), places })
     }
 
-    fn torch(path: &Path) -> Result<Checkpoint, Error> {
+    fn torch(path: &Path) -> Result<ModelCheckpoint, Error> {
         let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
         let mut file = File::open(path).map_err(unreadable)?;
         let mut start = [0; 4];
@@ -164,7 +159,7 @@ impl Checkpoint {
     }
 
     /// Since torch 1.6: a zip archive with `data.pkl` and one file per storage.
-    fn torch_archive(path: &Path, file: File) -> Result<Checkpoint, Error> {
+    fn torch_archive(path: &Path, file: File) -> Result<ModelCheckpoint, Error> {
         let wrong = |problem: String| Error::model(path, problem);
         let mut archive =
             zip::ZipArchive::new(file).map_err(|error| wrong(format!("is not a torch checkpoint: {error}")))?;
@@ -180,11 +175,11 @@ impl Checkpoint {
         let (pieces, _) = pickle::state_dict(&bytes).map_err(wrong)?;
         let prefix = pickled.trim_end_matches("data.pkl").to_owned() + "data/";
         let places = pieces.into_iter().map(|(name, piece)| place(name, piece, 0)).collect();
-        Ok(Checkpoint { path: path.to_owned(), source: Source::Archive { archive, prefix }, places })
+        Ok(ModelCheckpoint { path: path.to_owned(), source: CheckpointFile::Archive { archive, prefix }, places })
     }
 
     /// Before torch 1.6: four pickles, a pickled list of storages, then each storage with its length.
-    fn torch_stream(path: &Path, mut file: File) -> Result<Checkpoint, Error> {
+    fn torch_stream(path: &Path, mut file: File) -> Result<ModelCheckpoint, Error> {
         let wrong = |problem: String| Error::model(path, problem);
         let unreadable = |error: std::io::Error| Error::model(path, format!("cannot be read: {error}"));
         // The pickles come first and are small against this.
@@ -227,7 +222,7 @@ impl Checkpoint {
                 (name, place)
             })
             .collect();
-        Ok(Checkpoint { path: path.to_owned(), source: Source::File(file), places })
+        Ok(ModelCheckpoint { path: path.to_owned(), source: CheckpointFile::Plain(file), places })
     }
 
     /// What is wrong with the tensors that the model needs: all at once, so that one look suffices.
@@ -239,7 +234,7 @@ impl Checkpoint {
                 Some(place) if place.shape != *shape => {
                     problems.push(format!("{name} has shape {:?}, config.json says {shape:?}", place.shape));
                 }
-                Some(Place { element: Err(kind), .. }) => {
+                Some(TensorPlace { element: Err(kind), .. }) => {
                     problems.push(format!("{name} has elements of type {kind}; floating point is needed"));
                 }
                 Some(_) => {}
@@ -267,11 +262,11 @@ impl Checkpoint {
         let count = place.shape.iter().product::<usize>();
         let mut bytes = vec![0; count * element.size()];
         let filled = match &mut self.source {
-            Source::File(file) => file
+            CheckpointFile::Plain(file) => file
                 .seek(SeekFrom::Start(place.start))
                 .and_then(|_| file.read_exact(&mut bytes))
                 .map_err(|e| e.to_string()),
-            Source::Archive { archive, prefix } => archive
+            CheckpointFile::Archive { archive, prefix } => archive
                 .by_name(&format!("{prefix}{}", place.storage))
                 .map_err(|error| error.to_string())
                 .and_then(|mut entry| {
@@ -289,7 +284,7 @@ impl Checkpoint {
     }
 }
 
-fn place(name: String, piece: pickle::Piece, start: u64) -> (String, Place) {
+fn place(name: String, piece: pickle::Piece, start: u64) -> (String, TensorPlace) {
     let mut element = match piece.kind.as_str() {
         "DoubleStorage" => Ok(Element::F64),
         "FloatStorage" => Ok(Element::F32),
@@ -308,7 +303,7 @@ fn place(name: String, piece: pickle::Piece, start: u64) -> (String, Place) {
     }
     let size = element.as_ref().map_or(0, |element| element.size());
     let start = start.saturating_add((piece.offset as u64).saturating_mul(size as u64));
-    (name, Place { shape: piece.shape, element, storage: piece.storage, start })
+    (name, TensorPlace { shape: piece.shape, element, storage: piece.storage, start })
 }
 
 #[cfg(test)]

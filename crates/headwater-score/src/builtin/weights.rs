@@ -14,7 +14,7 @@ pub const FILE_SIZE: usize = HEAD + 2 * BUCKETS;
 
 /// Weights as they are in memory.
 #[derive(Debug, Clone)]
-pub struct Weights {
+pub struct BuiltinWeights {
     bytes: Vec<[i8; 2]>,
     /// What each byte stands for, counted from −128.
     values: Box<[f32; 256]>,
@@ -32,13 +32,13 @@ fn values(largest: f32) -> Box<[f32; 256]> {
     values
 }
 
-impl Weights {
+impl BuiltinWeights {
     /// Rounds trained weights: negative and positive against neutral, per bucket.
     pub fn rounded(trained: &[[f32; 2]], temperature: f32) -> Self {
         let largest = trained.iter().flatten().fold(f32::MIN_POSITIVE, |largest, weight| largest.max(weight.abs()));
         let byte = |weight: f32| (127.0 * (weight.abs() / largest).sqrt()).round().copysign(weight) as i8;
         let bytes = trained.iter().map(|pair| pair.map(byte)).collect();
-        Weights { bytes, values: values(largest), largest, temperature }
+        BuiltinWeights { bytes, values: values(largest), largest, temperature }
     }
 
     /// Reads a weights file; `None` if it is not one.
@@ -52,7 +52,7 @@ impl Weights {
         let (largest, temperature) = (f32::from_le_bytes(*largest), f32::from_le_bytes(*temperature));
         let bytes = rest.chunks_exact(2).map(|pair| [pair[0] as i8, pair[1] as i8]).collect();
         let sensible = largest.is_finite() && temperature.is_finite() && temperature > 0.0;
-        sensible.then(|| Weights { bytes, values: values(largest), largest, temperature })
+        sensible.then(|| BuiltinWeights { bytes, values: values(largest), largest, temperature })
     }
 
     /// The weights file.
@@ -80,10 +80,10 @@ mod tests {
         let mut trained = vec![[0.0; 2]; BUCKETS];
         trained[7] = [1.5, -0.001];
         trained[8] = [-0.75, 0.0];
-        let weights = Weights::rounded(&trained, 1.25);
+        let weights = BuiltinWeights::rounded(&trained, 1.25);
         let file = weights.to_bytes();
         assert_eq!(file.len(), FILE_SIZE);
-        let read = Weights::from_bytes(&file).unwrap();
+        let read = BuiltinWeights::from_bytes(&file).unwrap();
         for bucket in [0, 7, 8] {
             assert_eq!(read.of(bucket), weights.of(bucket));
             for side in 0..2 {
@@ -93,6 +93,6 @@ mod tests {
             }
         }
         assert_eq!(read.temperature, 1.25);
-        assert!(Weights::from_bytes(&file[1..]).is_none() && Weights::from_bytes(&file[..99]).is_none());
+        assert!(BuiltinWeights::from_bytes(&file[1..]).is_none() && BuiltinWeights::from_bytes(&file[..99]).is_none());
     }
 }

@@ -1,9 +1,8 @@
 //! Fetching a model by name, against a server in this file that behaves like the hub, or worse.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-#![cfg(feature = "hub")]
 
-use headwater_posts::score::roberta::{Roberta, hub};
+use headwater_score::roberta::{Roberta, hub};
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Trains the built-in scorer and prints what it is worth.
 //!
 //! ```sh
-//! cargo run --release -p headwater-posts --example train_builtin [-- --out crates/headwater-posts/src/score/builtin/weights.bin]
+//! cargo run --release -p train-scorer [-- --out crates/headwater-score/src/builtin/weights.bin]
 //! ```
 //!
 //! In: `sentiment/semeval2013_2016_train.csv` and `sentiment/vader_tweets_rated.csv` in the folder that `HEADWATER_DATA`
@@ -9,13 +9,15 @@
 
 #![expect(clippy::print_stdout, reason = "this program prints figures")]
 
-use headwater_posts::Scorer;
-use headwater_posts::score::builtin::Builtin;
-use headwater_posts::score::builtin::train::{CLASSES, Labelled, Table, Training, decoded};
-use headwater_posts::score::builtin::weights::Weights;
+mod train;
+
+use headwater_score::Scorer;
+use headwater_score::builtin::Builtin;
+use headwater_score::builtin::weights::BuiltinWeights;
 use rayon::prelude::*;
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use train::{CLASSES, FeatureTable, Labelled, Training, decoded};
 
 const FOLDS: usize = 5;
 const SEED: u64 = 21;
@@ -24,12 +26,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = match std::env::args().skip(1).collect::<Vec<_>>().as_slice() {
         [] => None,
         [flag, path] if flag == "--out" => Some(PathBuf::from(path)),
-        _ => return Err("usage: train_builtin [--out FILE]".into()),
+        _ => return Err("usage: train-scorer [--out FILE]".into()),
     };
     let data =
         PathBuf::from(std::env::var_os("HEADWATER_DATA").unwrap_or_else(|| "../shared/data".into())).join("sentiment");
     let (posts, splits) = read(&data.join("semeval2013_2016_train.csv"))?;
-    let table = Table::new(&posts);
+    let table = FeatureTable::new(&posts);
     let training = Training::default();
     println!("{} posts, {training:?}, seed {SEED}", posts.len());
 
@@ -42,9 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fits: Vec<Vec<[f32; 2]>> = sets.par_iter().map(|rows| table.fit(rows, &training)).collect();
 
     // The temperature is the one number that is fitted on unseen posts.
-    let rounded = |fit: &[[f32; 2]]| Weights::rounded(fit, 1.0);
+    let rounded = |fit: &[[f32; 2]]| BuiltinWeights::rounded(fit, 1.0);
     let unseen: Vec<[f64; CLASSES]> = {
-        let weights: Vec<Weights> = fits[..FOLDS].iter().map(|fit| rounded(fit)).collect();
+        let weights: Vec<BuiltinWeights> = fits[..FOLDS].iter().map(|fit| rounded(fit)).collect();
         (0..posts.len()).map(|row| table.sums(row, &weights[folds[row]])).collect()
     };
     let temperature = temperature(&unseen, table.classes());
@@ -59,10 +61,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sums: Vec<[f64; CLASSES]> = test.iter().map(|row| table.sums(*row, &weights)).collect();
     Figures::new(&sums, &classes, temperature).print("2016test-A, trained without it");
 
-    let weights = Weights::rounded(&fits[FOLDS + 1], temperature as f32);
+    let weights = BuiltinWeights::rounded(&fits[FOLDS + 1], temperature as f32);
     let file = weights.to_bytes();
     rated(&data.join("vader_tweets_rated.csv"), weights)?;
-    println!("weights: {} bytes, FNV-1a {:016x}", file.len(), headwater_posts::score::builtin::features::hash(&file));
+    println!("weights: {} bytes, FNV-1a {:016x}", file.len(), headwater_score::builtin::features::hash(&file));
     if let Some(path) = out {
         std::fs::write(&path, file)?;
         println!("written to {}", path.display());
@@ -173,7 +175,7 @@ impl Figures {
 }
 
 /// Agreement with people's ratings from −4 to 4 of posts that no training saw.
-fn rated(path: &Path, weights: Weights) -> Result<(), Box<dyn Error>> {
+fn rated(path: &Path, weights: BuiltinWeights) -> Result<(), Box<dyn Error>> {
     let Ok(mut reader) = csv::Reader::from_path(path) else {
         println!("no {}: agreement with ratings not measured", path.display());
         return Ok(());

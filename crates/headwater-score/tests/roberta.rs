@@ -4,8 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use headwater_posts::Scorer;
-use headwater_posts::score::roberta::Roberta;
+use headwater_score::Scorer;
+use headwater_score::roberta::Roberta;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

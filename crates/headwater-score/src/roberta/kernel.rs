@@ -176,7 +176,7 @@ const COLUMNS: usize = 16;
 
 /// Space for the attention of one text; reused.
 #[derive(Default)]
-pub(super) struct Attention {
+pub(super) struct AttentionBuffers {
     left: Vec<f32>,
     right: Vec<f32>,
     shares: Vec<f32>,
@@ -185,7 +185,7 @@ pub(super) struct Attention {
 
 /// Shapes of the attention of one text.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct AttentionShape {
     /// Size of a token's state.
     pub(super) width: usize,
     pub(super) heads: usize,
@@ -197,8 +197,8 @@ pub(super) struct Shape {
 
 /// The attention of one text: what is asked, what answers, where the answer goes.
 pub(super) struct Attend<'a> {
-    pub(super) space: &'a mut Attention,
-    pub(super) shape: Shape,
+    pub(super) space: &'a mut AttentionBuffers,
+    pub(super) shape: AttentionShape,
     /// Rows of `width`.
     pub(super) queries: &'a [f32],
     /// Rows of a key and a value, `width` each.
@@ -212,7 +212,7 @@ impl NullaryFnOnce for Attend<'_> {
 
     #[inline(always)]
     fn call(self) {
-        let Attend { space, shape: Shape { width, heads, tokens, asking }, queries, pairs, context } = self;
+        let Attend { space, shape: AttentionShape { width, heads, tokens, asking }, queries, pairs, context } = self;
         let size = width / heads;
         let scale = 1.0 / (size as f32).sqrt();
         let rows = asking.next_multiple_of(ROWS);

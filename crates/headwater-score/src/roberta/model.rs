@@ -5,13 +5,13 @@
 //! nothing else.
 
 use super::config::Config;
-use super::kernel::{After, Attend, Attention, Dense, Norm, Shape};
-use super::tensors::Checkpoint;
+use super::kernel::{After, Attend, AttentionBuffers, AttentionShape, Dense, Norm};
+use super::tensors::ModelCheckpoint;
 use crate::Error;
 use pulp::Arch;
 
 /// A RoBERTa sequence classifier.
-pub(super) struct Model {
+pub(super) struct Transformer {
     words: Vec<f32>,
     /// Positions with the embedding of the only token type added.
     positions: Vec<f32>,
@@ -37,9 +37,9 @@ struct Layer {
 
 const EMBEDDINGS: &str = "roberta.embeddings";
 
-impl Model {
+impl Transformer {
     /// Reads the weights; all that are missing or of another shape are named.
-    pub(super) fn read(config: &Config, checkpoint: &mut Checkpoint) -> Result<Model, Error> {
+    pub(super) fn read(config: &Config, checkpoint: &mut ModelCheckpoint) -> Result<Transformer, Error> {
         checkpoint.check(&wanted(config))?;
         let width = config.hidden_size;
         let epsilon = config.layer_norm_eps;
@@ -64,7 +64,7 @@ impl Model {
         for row in positions.chunks_exact_mut(width) {
             row.iter_mut().zip(&kind).for_each(|(position, kind)| *position += kind);
         }
-        Ok(Model {
+        Ok(Transformer {
             words: checkpoint.tensor(&format!("{EMBEDDINGS}.word_embeddings.weight"))?,
             positions,
             norm: norm(checkpoint, &format!("{EMBEDDINGS}.LayerNorm"), epsilon)?,
@@ -101,7 +101,7 @@ impl Model {
         self.norm.apply(arch, &mut state, &addition);
 
         let (mut queries, mut pairs, mut context, mut wide) = (vec![], vec![], vec![], vec![]);
-        let mut space = Attention::default();
+        let mut space = AttentionBuffers::default();
         for (index, layer) in self.layers.iter().enumerate() {
             let last = index + 1 == self.layers.len();
             layer.pairs.apply(arch, &state, &mut pairs, After::Nothing);
@@ -115,7 +115,7 @@ impl Model {
                 let asking = if last { 1 } else { text.len() };
                 arch.dispatch(Attend {
                     space: &mut space,
-                    shape: Shape { width, heads: self.heads, tokens: text.len(), asking },
+                    shape: AttentionShape { width, heads: self.heads, tokens: text.len(), asking },
                     queries: &queries[row * width..],
                     pairs: &pairs[from * 2 * width..],
                     context: &mut context[row * width..][..asking * width],
@@ -146,11 +146,11 @@ fn firsts(state: &[f32], texts: &[&[u32]], width: usize) -> Vec<f32> {
     found
 }
 
-fn pair(checkpoint: &mut Checkpoint, name: &str) -> Result<(Vec<f32>, Vec<f32>), Error> {
+fn pair(checkpoint: &mut ModelCheckpoint, name: &str) -> Result<(Vec<f32>, Vec<f32>), Error> {
     Ok((checkpoint.tensor(&format!("{name}.weight"))?, checkpoint.tensor(&format!("{name}.bias"))?))
 }
 
-fn norm(checkpoint: &mut Checkpoint, name: &str, epsilon: f32) -> Result<Norm, Error> {
+fn norm(checkpoint: &mut ModelCheckpoint, name: &str, epsilon: f32) -> Result<Norm, Error> {
     let (scale, shift) = pair(checkpoint, name)?;
     Ok(Norm { scale, shift, epsilon })
 }

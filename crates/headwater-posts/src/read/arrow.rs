@@ -1,13 +1,14 @@
-//! Parquet: a file in, rows of cells out, as text. Fields of structures are columns with dotted names.
+//! Arrow tables, from a Parquet file or from memory: rows of cells out, as text. Fields of structures are columns with
+//! dotted names.
 
-use super::{Bad, Columns, Place, Record, Row};
+use super::{BadRow, ColumnNames, RawRecord, RecordPlace, RecordValue};
 use crate::Error;
-use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use csv::StringRecord;
 use std::fs::File;
 use std::path::Path;
@@ -16,54 +17,66 @@ use std::sync::Arc;
 /// Rows decoded at a time.
 const BATCH: usize = 4096;
 
-/// A Parquet file being read.
-pub struct Rows {
-    reader: ParquetRecordBatchReader,
+/// Batches of a table, one after another.
+type ArrowBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// An Arrow table being read.
+pub struct ArrowRows {
+    batches: ArrowBatches,
+    /// What a batch that cannot be read says of the table.
+    broken: fn(&Path, &dyn std::fmt::Display) -> Error,
     file: Arc<Path>,
-    batch: Option<Batch>,
+    batch: Option<ArrowBatch>,
     line: u64,
 }
 
-struct Batch {
-    columns: Arc<Columns>,
+struct ArrowBatch {
+    columns: Arc<ColumnNames>,
     arrays: Vec<ArrayRef>,
     rows: usize,
     next: usize,
 }
 
-impl Rows {
-    /// Reads the schema.
-    pub fn new(from: File, file: Arc<Path>) -> Result<Self, Error> {
+impl ArrowRows {
+    /// Reads the schema of a Parquet file.
+    pub fn from_parquet(from: File, file: Arc<Path>) -> Result<Self, Error> {
         let reader = ParquetRecordBatchReaderBuilder::try_new(from)
             .and_then(|builder| builder.with_batch_size(BATCH).build())
             .map_err(|error| broken(&file, &error))?;
-        Ok(Rows { reader, file, batch: None, line: 0 })
+        Ok(ArrowRows { batches: Box::new(reader), broken, file, batch: None, line: 0 })
+    }
+
+    /// From tables in memory, under a name.
+    pub fn from_batches(batches: Vec<RecordBatch>, file: Arc<Path>) -> Self {
+        let batches = Box::new(batches.into_iter().map(Ok));
+        let broken = |file: &Path, error: &dyn std::fmt::Display| Error::file(file, error.to_string());
+        ArrowRows { batches, broken, file, batch: None, line: 0 }
     }
 
     /// The file and its columns, once a row was read.
-    pub fn header(&self) -> Option<(&Arc<Path>, &Arc<Columns>)> {
+    pub fn header(&self) -> Option<(&Arc<Path>, &Arc<ColumnNames>)> {
         Some((&self.file, &self.batch.as_ref()?.columns))
     }
 
     /// The next row.
     #[expect(clippy::should_implement_trait, reason = "as Records::next")]
-    pub fn next(&mut self) -> Result<Option<Result<Record, Bad>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         loop {
             if let Some(batch) = self.batch.as_mut().filter(|batch| batch.next < batch.rows) {
                 let row = batch.next;
                 batch.next += 1;
                 self.line += 1;
-                let place = Place { file: self.file.clone(), line: self.line };
+                let place = RecordPlace { file: self.file.clone(), line: self.line };
                 return Ok(Some(match batch.cells(row) {
-                    Ok(cells) => Ok(Record { place, row: Row::Cells(batch.columns.clone(), cells) }),
-                    Err(error) => Err(Bad { place, reason: error.to_string() }),
+                    Ok(cells) => Ok(RawRecord { place, row: RecordValue::Cells(batch.columns.clone(), cells) }),
+                    Err(error) => Err(BadRow { place, reason: error.to_string() }),
                 }));
             }
-            match self.reader.next() {
+            match self.batches.next() {
                 None => return Ok(None),
                 Some(batch) => {
-                    let batch = batch.map_err(|error| broken(&self.file, &error))?;
-                    self.batch = Some(Batch::new(&batch).map_err(|error| broken(&self.file, &error))?);
+                    let batch = batch.map_err(|error| (self.broken)(&self.file, &error))?;
+                    self.batch = Some(ArrowBatch::new(&batch).map_err(|error| (self.broken)(&self.file, &error))?);
                 }
             }
         }
@@ -74,16 +87,16 @@ fn broken(file: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::file(file, format!("is not a whole Parquet file ({error}); write it again"))
 }
 
-impl Batch {
-    fn new(batch: &RecordBatch) -> Result<Self, arrow_schema::ArrowError> {
+impl ArrowBatch {
+    fn new(batch: &RecordBatch) -> Result<Self, ArrowError> {
         let (mut names, mut arrays) = (Vec::new(), Vec::new());
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
             flatten(field.name(), array, &mut names, &mut arrays)?;
         }
-        Ok(Batch { columns: Arc::new(Columns { names }), arrays, rows: batch.num_rows(), next: 0 })
+        Ok(ArrowBatch { columns: Arc::new(ColumnNames { names }), arrays, rows: batch.num_rows(), next: 0 })
     }
 
-    fn cells(&self, row: usize) -> Result<StringRecord, arrow_schema::ArrowError> {
+    fn cells(&self, row: usize) -> Result<StringRecord, ArrowError> {
         let options = FormatOptions::new();
         let mut cells = StringRecord::new();
         for array in &self.arrays {
@@ -105,7 +118,7 @@ fn flatten(
     array: &ArrayRef,
     names: &mut Vec<String>,
     arrays: &mut Vec<ArrayRef>,
-) -> Result<(), arrow_schema::ArrowError> {
+) -> Result<(), ArrowError> {
     if let Some(fields) = array.as_struct_opt() {
         for (field, inner) in fields.fields().iter().zip(fields.columns()) {
             flatten(&format!("{name}.{}", field.name()), inner, names, arrays)?;
@@ -127,7 +140,7 @@ fn flatten(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Records, Row, parse_time};
+    use super::super::{RecordValue, Records, parse_time};
     use super::*;
     use ::parquet::arrow::ArrowWriter;
     use arrow_array::{Float64Array, Int64Array, StringArray, StructArray, TimestampMillisecondArray};
@@ -152,15 +165,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p.parquet");
         let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), schema.clone(), None).unwrap();
-        writer.write(&RecordBatch::try_new(schema, arrays).unwrap()).unwrap();
+        let batch = RecordBatch::try_new(schema, arrays).unwrap();
+        writer.write(&batch).unwrap();
         writer.close().unwrap();
-        let mut records = Records::open(&[path]).unwrap();
-        let mut rows = Vec::new();
-        while let Some(record) = records.next().unwrap() {
-            let Row::Cells(columns, cells) = record.unwrap().row else { unreachable!("a table") };
-            assert_eq!(columns.names, ["author.handle", "time", "text", "id", "score"]);
-            rows.push(cells.iter().map(str::to_owned).collect::<Vec<_>>());
-        }
+        let read = |mut records: Records| {
+            let mut rows = Vec::new();
+            while let Some(record) = records.next().unwrap() {
+                let RecordValue::Cells(columns, cells) = record.unwrap().row else { unreachable!("a table") };
+                assert_eq!(columns.names, ["author.handle", "time", "text", "id", "score"]);
+                rows.push(cells.iter().map(str::to_owned).collect::<Vec<_>>());
+            }
+            rows
+        };
+        let rows = read(Records::open(&[path]).unwrap());
+        assert_eq!(rows, read(Records::from_batches(vec![batch], Path::new("frame"))));
         assert_eq!(rows.iter().map(|row| parse_time(&row[1])).collect::<Vec<_>>(), [Some(1_539_202_764), Some(0)]);
         assert_eq!(
             (&rows[0][0], &rows[0][2], &rows[0][3], &rows[0][4]),

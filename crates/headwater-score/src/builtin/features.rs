@@ -5,7 +5,7 @@
 //! A feature remembers where it came from, which is how a score explains itself.
 
 use super::lexicon::{BOOST, CAPITALS, Lexicon, NEGATED};
-use super::text::{Kind, Token, Tokens};
+use super::text::{TextToken, TokenKind, Tokens};
 
 /// Number of buckets that features are hashed into.
 pub const BUCKETS: usize = 1 << 20;
@@ -23,15 +23,17 @@ pub(super) enum Origin {
 
 /// One feature of a post.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Feature {
-    pub(super) bucket: u32,
-    pub(super) value: f32,
+pub struct Feature {
+    /// Its number, below [`BUCKETS`].
+    pub bucket: u32,
+    /// How much of it.
+    pub value: f32,
     pub(super) origin: Origin,
 }
 
 /// The features of one post; reused from post to post.
 #[derive(Debug, Default)]
-pub(super) struct Features {
+pub struct Features {
     tokens: Tokens,
     hashes: Vec<u64>,
     edges: Vec<usize>,
@@ -78,12 +80,13 @@ const SHORTEST_PIECE: usize = 3;
 const LONGEST_PIECE: usize = 5;
 
 impl Features {
-    pub(super) fn list(&self) -> &[Feature] {
+    /// The features of the post read last.
+    pub fn list(&self) -> &[Feature] {
         &self.list
     }
 
     /// Replaces the features by those of a post.
-    pub(super) fn read(&mut self, post: &str) {
+    pub fn read(&mut self, post: &str) {
         self.tokens.read(post);
         self.list.clear();
         self.hashes.clear();
@@ -145,7 +148,7 @@ impl Features {
     /// Pieces of `^word$`, so that words nobody has seen still say something.
     fn pieces(&mut self) {
         for (index, token) in self.tokens.list().iter().enumerate().take(LONGEST_POST) {
-            if !matches!(token.kind, Kind::Word | Kind::Tag) {
+            if !matches!(token.kind, TokenKind::Word | TokenKind::Tag) {
                 continue;
             }
             let text = self.tokens.text(token);
@@ -181,7 +184,7 @@ impl Features {
         self.valences.clear();
         for (index, token) in self.tokens.list().iter().enumerate() {
             let mut valence = lexicon.valence(self.hashes[index]);
-            if valence == 0.0 && token.kind == Kind::Tag {
+            if valence == 0.0 && token.kind == TokenKind::Tag {
                 valence = lexicon.valence(hash(&self.tokens.text(token).as_bytes()[1..]));
             }
             if valence == 0.0 {
@@ -235,25 +238,25 @@ impl Features {
     /// Counts of what is no word, and how the post begins and ends.
     fn shape(&mut self) {
         let tokens = self.tokens.list();
-        let count = |wanted: fn(&Token) -> bool, most: usize| {
+        let count = |wanted: fn(&TextToken) -> bool, most: usize| {
             tokens.iter().filter(|token| wanted(token)).count().min(most) as i16
         };
         let signs = |sign: char| {
-            let stops = tokens.iter().filter(|token| token.kind == Kind::Stop);
+            let stops = tokens.iter().filter(|token| token.kind == TokenKind::Stop);
             stops.map(|token| self.tokens.text(token).matches(sign).count()).sum::<usize>().min(3) as i16
         };
         let counts = [
             ("words in capitals", count(|token| token.capitals, 3)),
             ("drawn-out words", count(|token| token.drawn_out, 2)),
             ("negations", count(|token| token.negation, 3)),
-            ("tags", count(|token| token.kind == Kind::Tag, 3)),
-            ("accounts", count(|token| token.kind == Kind::User, 3)),
-            ("links", count(|token| token.kind == Kind::Link, 2)),
-            ("emoticons", count(|token| token.kind == Kind::Emoticon, 2)),
+            ("tags", count(|token| token.kind == TokenKind::Tag, 3)),
+            ("accounts", count(|token| token.kind == TokenKind::User, 3)),
+            ("links", count(|token| token.kind == TokenKind::Link, 2)),
+            ("emoticons", count(|token| token.kind == TokenKind::Emoticon, 2)),
             ("exclamation marks", signs('!')),
             ("question marks", signs('?')),
             ("length", (tokens.len() / 5).min(6) as i16),
-            ("reply", i16::from(tokens.first().is_some_and(|token| token.kind == Kind::User))),
+            ("reply", i16::from(tokens.first().is_some_and(|token| token.kind == TokenKind::User))),
         ];
         let ends = self.hashes.first().copied().zip(self.hashes.last().copied());
         counts.into_iter().for_each(|(name, value)| self.summary(name, value, SHAPE));

@@ -1,10 +1,22 @@
-//! Scorers: a text in, how negative, neutral and positive it is out.
+//! Scorers: texts in, how negative, neutral and positive each of them is out.
+//!
+//! | module | scorer |
+//! |---|---|
+//! | [`builtin`] | a linear model inside the binary: English, fast, explainable |
+//! | [`roberta`] | a RoBERTa model with three labels (feature `transformer`), by name with feature `hub` |
+//! | [`model_source`] | where a text model is: a folder, or a name on a model hub |
 
 pub mod builtin;
-pub mod column;
+pub mod error;
+pub mod model_source;
+#[cfg(feature = "transformer")]
 pub mod roberta;
 
-use crate::Error;
+pub use builtin::Builtin;
+pub use error::Error;
+pub use model_source::ModelSource;
+#[cfg(feature = "transformer")]
+pub use roberta::Roberta;
 
 /// Probabilities of the three classes; they sum to one.
 #[derive(Debug, Clone, Copy, PartialEq)]

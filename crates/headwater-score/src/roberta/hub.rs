@@ -5,6 +5,7 @@
 //! gives them. What is in the cache is used without asking the hub again.
 
 use crate::Error;
+use crate::model_source::{FetchProgress, is_name};
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 use std::fs::File;
@@ -14,30 +15,12 @@ use std::time::Duration;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body};
 
-/// The public hub.
-pub const PUBLIC: &str = "https://huggingface.co";
-
-/// Whether a text can be the name of a model: `name` or `owner/name`.
-pub fn is_name(text: &str) -> bool {
-    let part = |part: &str| {
-        let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
-        !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
-    };
-    match text.split_once('/') {
-        Some((owner, name)) => part(owner) && part(name),
-        None => part(text),
-    }
-}
-
 /// `headwater/models` in the user's cache folder.
 pub fn default_cache() -> Option<PathBuf> {
     let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
     Some(cache.join("headwater").join("models"))
 }
-
-/// Told of progress: the file, bytes so far, bytes in all.
-pub type FetchProgress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
 /// Fetches what is missing of a model and returns its folder.
 pub fn fetch(hub: &str, name: &str, cache: &Path, watch: FetchProgress<'_>) -> Result<PathBuf, Error> {
@@ -84,7 +67,7 @@ struct Hub {
 }
 
 /// What a file should be.
-struct Claim {
+struct FileClaim {
     checksum: String,
     url: String,
 }
@@ -117,7 +100,7 @@ impl Hub {
     }
 
     /// Checksum and place of a file; `None` if the hub does not have it.
-    fn claim(&self, file: &str) -> Result<Option<Claim>, Error> {
+    fn claim(&self, file: &str) -> Result<Option<FileClaim>, Error> {
         let mut url = format!("{}/{file}", self.base);
         for _ in 0..REDIRECTS {
             let answer = self.agent.head(&url).call().map_err(|error| self.unreachable(file, &error))?;
@@ -130,7 +113,7 @@ impl Hub {
                 if !known {
                     return Err(self.error(file, format!("the hub's ETag {tag} is no SHA-256 and no git SHA-1")));
                 }
-                return Ok(Some(Claim { checksum, url }));
+                return Ok(Some(FileClaim { checksum, url }));
             }
             match status {
                 // The hub does not say whether a private model exists.
@@ -159,7 +142,7 @@ impl Hub {
         Ok(format!("{}/{}", &from[..end], place.trim_start_matches('/')))
     }
 
-    fn file(&self, file: &str, claim: &Claim, watch: FetchProgress<'_>) -> Result<(), Error> {
+    fn file(&self, file: &str, claim: &FileClaim, watch: FetchProgress<'_>) -> Result<(), Error> {
         let path = self.folder.join(file);
         let part = self.folder.join(format!(".{file}.{}.part", claim.checksum));
         let broken = |error: std::io::Error| Error::model(&part, format!("cannot be written: {error}"));
@@ -277,7 +260,7 @@ mod tests {
     fn checksums_are_those_of_the_hub() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "hello\n").unwrap();
-        // echo hello | git hash-object --stdin; echo hello | sha256sum
+        // As git hash-object and sha256sum print them.
         assert_eq!(checksum(file.path(), 40).unwrap(), "ce013625030ba8dba906f756967f9e9ca394464a");
         let sha256 = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
         assert_eq!(checksum(file.path(), 64).unwrap(), sha256);

@@ -6,7 +6,7 @@
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     Tag,
     Number,
@@ -21,8 +21,8 @@ pub(super) enum Kind {
 
 /// One token; its normal form is a range of [`Tokens::text`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
+pub(super) struct TextToken {
+    pub(super) kind: TokenKind,
     pub(super) start: usize,
     pub(super) end: usize,
     /// Written in capitals, two letters at least.
@@ -39,16 +39,16 @@ pub(super) struct Token {
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     text: String,
-    list: Vec<Token>,
+    list: Vec<TextToken>,
     decoded: String,
 }
 
 impl Tokens {
-    pub(super) fn list(&self) -> &[Token] {
+    pub(super) fn list(&self) -> &[TextToken] {
         &self.list
     }
 
-    pub(super) fn text(&self, token: &Token) -> &str {
+    pub(super) fn text(&self, token: &TextToken) -> &str {
         &self.text[token.start..token.end]
     }
 
@@ -73,16 +73,16 @@ impl Tokens {
             let taken = if first.is_whitespace() || invisible(first) {
                 first.len_utf8()
             } else if let Some(length) = link(rest) {
-                self.push(Kind::Link, "http");
+                self.push(TokenKind::Link, "http");
                 length
             } else if let Some(length) = marked(rest, '@') {
-                self.push(Kind::User, "@user");
+                self.push(TokenKind::User, "@user");
                 length
             } else if let Some(length) = marked(rest, '#') {
-                self.word(Kind::Tag, &rest[..length]);
+                self.word(TokenKind::Tag, &rest[..length]);
                 length
             } else if let Some((length, normal)) = emoticon(rest) {
-                self.push(Kind::Emoticon, normal.as_str());
+                self.push(TokenKind::Emoticon, normal.as_str());
                 length
             } else if first.is_numeric() {
                 let length = number(rest);
@@ -90,32 +90,32 @@ impl Tokens {
                 length
             } else if first.is_alphanumeric() || first == '_' {
                 let length = word(rest);
-                self.word(Kind::Word, &rest[..length]);
+                self.word(TokenKind::Word, &rest[..length]);
                 length
             } else if matches!(first, '!' | '?' | '.' | '…') {
                 let length = run(rest, |sign| matches!(sign, '!' | '?' | '.' | '…'));
                 self.stop(&rest[..length]);
                 length
             } else {
-                self.push(Kind::Sign, &rest[..first.len_utf8()]);
+                self.push(TokenKind::Sign, &rest[..first.len_utf8()]);
                 first.len_utf8()
             };
             rest = &rest[taken..];
         }
     }
 
-    fn push(&mut self, kind: Kind, normal: &str) {
+    fn push(&mut self, kind: TokenKind, normal: &str) {
         let start = self.text.len();
         self.text.push_str(normal);
         self.finish(kind, start, false, false);
     }
 
-    fn finish(&mut self, kind: Kind, start: usize, capitals: bool, drawn_out: bool) {
+    fn finish(&mut self, kind: TokenKind, start: usize, capitals: bool, drawn_out: bool) {
         let end = self.text.len();
-        self.list.push(Token { kind, start, end, capitals, drawn_out, negated: false, negation: false });
+        self.list.push(TextToken { kind, start, end, capitals, drawn_out, negated: false, negation: false });
     }
 
-    fn word(&mut self, kind: Kind, written: &str) {
+    fn word(&mut self, kind: TokenKind, written: &str) {
         let start = self.text.len();
         let (mut previous, mut times, mut upper, mut lower) = ('\0', 0, 0, 0);
         let mut drawn_out = false;
@@ -148,7 +148,7 @@ impl Tokens {
         for letter in written.chars() {
             self.text.push(if letter.is_numeric() { '0' } else { letter.to_ascii_lowercase() });
         }
-        self.finish(Kind::Number, start, false, false);
+        self.finish(TokenKind::Number, start, false, false);
     }
 
     fn stop(&mut self, written: &str) {
@@ -161,21 +161,21 @@ impl Tokens {
                 self.text.push(sign);
             }
         }
-        self.finish(Kind::Stop, start, false, false);
+        self.finish(TokenKind::Stop, start, false, false);
     }
 
     fn mark_negations(&mut self) {
         let mut negated = false;
         for token in &mut self.list {
             match token.kind {
-                Kind::Word | Kind::Tag => {
+                TokenKind::Word | TokenKind::Tag => {
                     token.negated = negated;
                     token.negation = is_negation(&self.text[token.start..token.end]);
                     negated |= token.negation;
                 }
-                Kind::Stop | Kind::Emoticon | Kind::Link => negated = false,
-                Kind::Sign => negated &= !matches!(&self.text[token.start..token.end], ":" | ";"),
-                Kind::Number | Kind::User => {}
+                TokenKind::Stop | TokenKind::Emoticon | TokenKind::Link => negated = false,
+                TokenKind::Sign => negated &= !matches!(&self.text[token.start..token.end], ":" | ";"),
+                TokenKind::Number | TokenKind::User => {}
             }
         }
     }

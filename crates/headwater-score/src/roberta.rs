@@ -13,17 +13,16 @@ mod pickle;
 mod tensors;
 mod tokens;
 
-use super::{Scorer, Sentiment};
-use crate::Error;
+use crate::{Error, Scorer, Sentiment};
 use config::Config;
 use headwater::progress;
-use model::Model;
+use model::Transformer;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use tensors::Checkpoint;
+use tensors::ModelCheckpoint;
 use tokens::Tokenizer;
 
 /// A batch has about this many tokens: enough for fast products, few enough for the caches.
@@ -37,13 +36,13 @@ const REMEMBERED: usize = 1 << 20;
 /// # Example
 ///
 /// ```no_run
-/// use headwater_posts::score::{Scorer, roberta::Roberta};
+/// use headwater_score::{Roberta, Scorer};
 /// let scorer = Roberta::open("twitter-roberta-base-sentiment".as_ref())?;
 /// println!("{:?}", scorer.score(&["Bitcoin for the win"])?);
-/// # Ok::<(), headwater_posts::Error>(())
+/// # Ok::<(), headwater_score::Error>(())
 /// ```
 pub struct Roberta {
-    model: Model,
+    model: Transformer,
     tokenizer: Tokenizer,
     /// Which logit is negative, neutral, positive.
     labels: [usize; 3],
@@ -69,8 +68,8 @@ impl Roberta {
         let path = folder.join("config.json");
         let config = Config::read(&path)?;
         let tokenizer = Tokenizer::open(folder, &config)?;
-        let mut checkpoint = Checkpoint::open(folder)?;
-        let model = Model::read(&config, &mut checkpoint)?;
+        let mut checkpoint = ModelCheckpoint::open(folder)?;
+        let model = Transformer::read(&config, &mut checkpoint)?;
         let labels = config.labels().map_err(|problem| Error::model(&path, problem))?;
         let states = [RandomState::new(), RandomState::new()];
         Ok(Roberta { model, tokenizer, labels, states, remembered: Mutex::default() })

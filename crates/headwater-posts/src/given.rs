@@ -1,7 +1,7 @@
 //! The user's own scores: the cells of a post in, an opinion out. Not a [`crate::Scorer`], because no text is read.
 
 use crate::post::Scores;
-use crate::score::Sentiment;
+use headwater_score::Sentiment;
 
 /// The three classes may miss one by this much, as rounded numbers do; they are scaled.
 const SUM_TOLERANCE: f64 = 0.01;

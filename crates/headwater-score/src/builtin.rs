@@ -1,24 +1,22 @@
 //! The scorer inside the binary: no download, no start-up, every score explainable.
 //!
 //! In: English posts. Out: probabilities of negative, neutral and positive. A linear model over words, pieces of words, a
-//! lexicon and the shape of the post ([`features`]), trained by `examples/train_builtin.rs` on SemEval's tweets with every
+//! lexicon and the shape of the post ([`features`]), trained by `tools/train-scorer` on SemEval's tweets with every
 //! class counting the same, so that a post without evidence is not taken for positive because SemEval's posts often are.
 //! `docs/studies/scorers.md` has the figures.
 
 pub mod features;
 mod lexicon;
 mod text;
-pub mod train;
 pub mod weights;
 
-use super::{Scorer, Sentiment};
-use crate::Error;
+use crate::{Error, Scorer, Sentiment};
 use features::Features;
 use rayon::prelude::*;
 use std::collections::HashMap;
-use weights::Weights;
+use weights::BuiltinWeights;
 
-/// Written by `examples/train_builtin.rs`.
+/// Written by `tools/train-scorer`.
 const TRAINED: &[u8] = include_bytes!("builtin/weights.bin");
 
 /// Posts that a thread takes at a time.
@@ -29,15 +27,15 @@ const SHARE: usize = 256;
 /// # Example
 ///
 /// ```
-/// use headwater_posts::{Scorer, score::builtin::Builtin};
+/// use headwater_score::{Builtin, Scorer};
 /// let scorer = Builtin::new();
 /// let scores = scorer.score(&["I love this", "I do not love this"])?;
 /// assert!(scores[0].score() > 0.8 && scores[1].score() < 0.5);
-/// # Ok::<(), headwater_posts::Error>(())
+/// # Ok::<(), headwater_score::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Builtin {
-    weights: Weights,
+    weights: BuiltinWeights,
 }
 
 impl Default for Builtin {
@@ -48,16 +46,16 @@ impl Default for Builtin {
 
 /// Why a post has its score.
 #[derive(Debug, Clone)]
-pub struct Explanation {
+pub struct ScoreExplanation {
     /// The probabilities.
     pub sentiment: Sentiment,
     /// What moved them, the strongest first. The contributions sum to log(positive/negative).
-    pub terms: Vec<Term>,
+    pub terms: Vec<ScoreTerm>,
 }
 
 /// One thing that moved a score.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Term {
+pub struct ScoreTerm {
     /// Words as the model sees them (`¬` marks negated ones), or a summary of the post in parentheses.
     pub term: String,
     /// What it adds to log(positive/negative).
@@ -69,11 +67,11 @@ pub struct Term {
 impl Builtin {
     /// The scorer with the weights of this version.
     pub fn new() -> Self {
-        Builtin { weights: Weights::from_bytes(TRAINED).expect("a test reads the weights that are built in") }
+        Builtin { weights: BuiltinWeights::from_bytes(TRAINED).expect("a test reads the weights that are built in") }
     }
 
     /// A scorer with other weights.
-    pub fn with_weights(weights: Weights) -> Self {
+    pub fn with_weights(weights: BuiltinWeights) -> Self {
         Builtin { weights }
     }
 
@@ -89,10 +87,10 @@ impl Builtin {
     }
 
     /// A score with the terms that moved it.
-    pub fn explain(&self, post: &str) -> Explanation {
+    pub fn explain(&self, post: &str) -> ScoreExplanation {
         let mut features = Features::default();
         let sentiment = self.sentiment(&mut features, post);
-        let mut terms: Vec<Term> = Vec::new();
+        let mut terms: Vec<ScoreTerm> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         let temperature = f64::from(self.weights.temperature);
         for feature in features.list() {
@@ -101,7 +99,7 @@ impl Builtin {
             let name = features.name(feature.origin);
             let place = *places.entry(name.clone()).or_insert(terms.len());
             if place == terms.len() {
-                terms.push(Term { term: name, contribution: 0.0, against_neutral: [0.0; 2] });
+                terms.push(ScoreTerm { term: name, contribution: 0.0, against_neutral: [0.0; 2] });
             }
             let term = &mut terms[place];
             term.contribution += positive - negative;
@@ -109,7 +107,7 @@ impl Builtin {
             term.against_neutral[1] += negative;
         }
         terms.sort_by(|left, right| right.contribution.abs().total_cmp(&left.contribution.abs()));
-        Explanation { sentiment, terms }
+        ScoreExplanation { sentiment, terms }
     }
 }
 

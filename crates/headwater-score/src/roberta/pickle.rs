@@ -35,7 +35,7 @@ enum Value {
 
 /// Reads one pickle; returns its tensors and the number of bytes it took. `Err` says what was met.
 pub(super) fn state_dict(bytes: &[u8]) -> Result<(Vec<(String, Piece)>, usize), String> {
-    let (value, taken) = Reader::new(bytes).run()?;
+    let (value, taken) = PickleReader::new(bytes).run()?;
     let Value::Dict(entries) = value else {
         return Err("holds no state dictionary".to_owned());
     };
@@ -62,12 +62,12 @@ fn collect(entries: Vec<(Value, Value)>, found: &mut Vec<(String, Piece)>) {
 
 /// Skips one pickle of plain values: the preamble of the old format.
 pub(super) fn skip(bytes: &[u8]) -> Result<usize, String> {
-    Reader::new(bytes).run().map(|(_, taken)| taken)
+    PickleReader::new(bytes).run().map(|(_, taken)| taken)
 }
 
 /// Reads a pickled list of texts: the storages of the old format, in order.
 pub(super) fn texts(bytes: &[u8]) -> Result<(Vec<String>, usize), String> {
-    let (value, taken) = Reader::new(bytes).run()?;
+    let (value, taken) = PickleReader::new(bytes).run()?;
     let Value::List(items) = value else { return Err("has no list of storages".to_owned()) };
     let texts = items.into_iter().map(|item| match item {
         Value::Text(text) => Ok(text),
@@ -76,16 +76,16 @@ pub(super) fn texts(bytes: &[u8]) -> Result<(Vec<String>, usize), String> {
     Ok((texts.collect::<Result<_, _>>()?, taken))
 }
 
-struct Reader<'a> {
+struct PickleReader<'a> {
     bytes: &'a [u8],
     at: usize,
     stack: Vec<Value>,
     memo: HashMap<u32, Value>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PickleReader<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, at: 0, stack: Vec::new(), memo: HashMap::new() }
+        PickleReader { bytes, at: 0, stack: Vec::new(), memo: HashMap::new() }
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], String> {

@@ -1,0 +1,93 @@
+//! Cures of what goes wrong with posts and scorers, in the words of the command line.
+
+use crate::error::{CliError, cure};
+use crate::terminal::count;
+use headwater_posts::read::OtherFormat;
+use headwater_posts::{Error as Posts, IngestWarning, LossReason};
+use headwater_score::Error as Score;
+
+impl From<Score> for CliError {
+    fn from(error: Score) -> Self {
+        let hint = match error {
+            Score::Stopped(error) => return error.into(),
+            Score::Model { .. } => {
+                Some("a model's folder holds config.json, model.safetensors and tokenizer.json, as published")
+            }
+            Score::Hub { .. } => Some("without the hub, give --model a folder"),
+            Score::NoCache => {
+                return CliError::usage(error.to_string(), "name one with --cache");
+            }
+            Score::NoTransformer => Some("install a build with text models, or use --scorer builtin"),
+            _ => None,
+        };
+        CliError::Data { message: error.to_string(), hint: hint.map(str::to_owned) }
+    }
+}
+
+impl From<Posts> for CliError {
+    fn from(error: Posts) -> Self {
+        let hint = match &error {
+            Posts::Option { .. } => return CliError::Usage { message: error.to_string(), hint: None },
+            Posts::PresetAndColumns { .. } => {
+                return CliError::usage(error.to_string(), "use either --map or --preset");
+            }
+            Posts::Io { source, .. } => Some(cure(source).to_owned()),
+            Posts::Columns { suggestion, .. } => {
+                let pair =
+                    |(field, column): &(&str, Option<String>)| format!("{field}={}", column.as_deref().unwrap_or("…"));
+                let pairs: Vec<String> = suggestion.iter().map(pair).collect();
+                Some(format!(
+                    "name them with --map {}; dots reach into objects (user=author.handle); --preset knows the files of a platform",
+                    pairs.join(",")
+                ))
+            }
+            Posts::Format { found, .. } => Some(match (found, found.preset()) {
+                (_, Some(preset)) => format!("use --preset {preset}"),
+                (OtherFormat::Plain, None) => "leave --preset out".to_owned(),
+                (_, None) => "name the columns with --map instead of --preset".to_owned(),
+            }),
+            Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad lets more pass".to_owned()),
+            Posts::NothingLeft { main, .. } => Some(main.map_or("give a file with posts", loss_cure).to_owned()),
+            Posts::OneUser { main, .. } => {
+                Some(main.map_or("give a file with posts by more users", loss_cure).to_owned())
+            }
+            _ => None,
+        };
+        let message = error.to_string();
+        match error {
+            Posts::Files(error) => error.into(),
+            Posts::Core(error) => error.into(),
+            Posts::Score(error) => error.into(),
+            Posts::Io { source, .. } => CliError::File { message, hint, kind: source.kind() },
+            _ => CliError::Data { message, hint },
+        }
+    }
+}
+
+/// What brings posts back that are not used for a reason.
+fn loss_cure(reason: LossReason) -> &'static str {
+    match reason {
+        LossReason::OtherLines => "check that --preset names the platform of this file",
+        LossReason::Unreadable => "mend the rows that --rejects lists",
+        LossReason::Duplicates => "map the right column to id with --map id=…",
+        LossReason::Updates => "give the file from its beginning",
+        LossReason::Users => "check the names in --users, capitals included",
+        LossReason::Dates => "choose dates within the posts, or leave them out",
+        LossReason::Language => "use --any-language or another --lang",
+        LossReason::Reposts => "use --reposts keep",
+        LossReason::Topic => "widen the topic: more words with OR, or a prefix*",
+        LossReason::MinPosts => "lower --min-posts",
+        _ => "choose other options",
+    }
+}
+
+/// A warning, with the option that avoids it.
+pub(crate) fn warning_text(warning: &IngestWarning) -> String {
+    match warning {
+        IngestWarning::OtherLanguages { .. } => format!("{warning}; --any-language keeps them"),
+        IngestWarning::AbsentUsers { users } => {
+            format!("{} of --users: no post of theirs is left", count(*users, "user"))
+        }
+        _ => warning.to_string(),
+    }
+}

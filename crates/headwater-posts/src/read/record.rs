@@ -1,0 +1,107 @@
+//! One row as it stands in its file, and where that is.
+
+use serde_json::Value;
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// One row of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawRecord {
+    /// Where it stands.
+    pub place: RecordPlace,
+    /// What it holds.
+    pub row: RecordValue,
+}
+
+/// What a row holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RecordValue {
+    /// Cells of a table, one per column.
+    Cells(Arc<ColumnNames>, ::csv::StringRecord),
+    /// The object of a line.
+    Json(Value),
+}
+
+impl RecordValue {
+    /// The names of its columns, or of the keys of its object.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            RecordValue::Cells(columns, _) => columns.names.iter().map(String::as_str).collect(),
+            RecordValue::Json(Value::Object(object)) => object.keys().map(String::as_str).collect(),
+            RecordValue::Json(_) => Vec::new(),
+        }
+    }
+
+    /// A cell, or the value of a key or dotted path as text; `None` where it is absent or null.
+    pub fn get(&self, name: &str) -> Option<Cow<'_, str>> {
+        match self {
+            RecordValue::Cells(columns, cells) => {
+                columns.position(name).and_then(|column| cells.get(column)).map(Cow::Borrowed)
+            }
+            RecordValue::Json(object) => match lookup(object, name)? {
+                Value::Null => None,
+                Value::String(text) => Some(Cow::Borrowed(text)),
+                other => Some(Cow::Owned(other.to_string())),
+            },
+        }
+    }
+}
+
+/// The columns of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnNames {
+    /// Their names, in order.
+    pub names: Vec<String>,
+}
+
+impl ColumnNames {
+    /// Where a column is.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|column| column == name)
+    }
+}
+
+/// The value of a key, or of a dotted path of keys and positions.
+pub(crate) fn lookup<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    if let Some(found) = value.get(name) {
+        return Some(found);
+    }
+    if !name.contains('.') {
+        return None;
+    }
+    name.split('.').try_fold(value, |value, key| match value {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => value.get(key),
+    })
+}
+
+/// Where a row stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordPlace {
+    /// The file as it was named; `-` is standard input.
+    pub file: Arc<Path>,
+    /// The line it starts on, from 1; in Parquet the row, from 1.
+    pub line: u64,
+}
+
+impl std::fmt::Display for RecordPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, line {}", self.file.display(), self.line)
+    }
+}
+
+/// A row that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRow {
+    /// Where it stands.
+    pub place: RecordPlace,
+    /// What was met and what would be right.
+    pub reason: String,
+}
+
+impl std::fmt::Display for BadRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.reason)
+    }
+}

@@ -1,0 +1,414 @@
+//! Records in, posts out, with a reason for each row that is none.
+//!
+//! [`PostReader`] reads one post after another, [`PostReader::batches`] does so on a thread of its own, so that reading and scoring
+//! overlap.
+
+use crate::Error;
+use crate::mapping::{ColumnLayout, ColumnMapping, FIELDS, REPOST, draft, leaves, says_yes, wrong_names};
+use crate::post::{Post, PostDraft};
+use crate::read::preset::text;
+use crate::read::{BadRow, LONGEST_RECORD, Preset, RawRecord, RecordPlace, RecordValue, Records, lookup};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+/// This many lines without a needed key, and none with it, are wrong names and not bad lines.
+const STRANGERS: u64 = 20;
+
+/// Posts being read.
+pub struct PostReader {
+    records: Records,
+    mapping: ColumnMapping,
+    layout: Option<ColumnLayout>,
+    /// Of a page: the rest.
+    waiting: VecDeque<Result<Post, BadRow>>,
+    /// In the file at hand: lines with all needed keys, and lines without, the first of them with its keys.
+    known: u64,
+    strangers: u64,
+    stranger: Option<Error>,
+    file: Option<Arc<Path>>,
+    passed: u64,
+}
+
+impl PostReader {
+    /// From these files and patterns.
+    pub fn open(names: &[PathBuf], mapping: ColumnMapping) -> Result<Self, Error> {
+        Ok(PostReader::new(Records::open(names)?, mapping))
+    }
+
+    /// From records.
+    pub fn new(records: Records, mapping: ColumnMapping) -> Self {
+        PostReader {
+            records,
+            mapping,
+            layout: None,
+            waiting: VecDeque::new(),
+            known: 0,
+            strangers: 0,
+            stranger: None,
+            file: None,
+            passed: 0,
+        }
+    }
+
+    /// The next post.
+    #[expect(clippy::should_implement_trait, reason = "as Records::next")]
+    pub fn next(&mut self) -> Result<Option<Result<Post, BadRow>>, Error> {
+        loop {
+            if let Some(post) = self.waiting.pop_front() {
+                return Ok(Some(post));
+            }
+            let record = self.records.next()?;
+            self.check_columns()?;
+            let Some(record) = record else {
+                self.end_of_file()?;
+                return Ok(None);
+            };
+            let record = match record {
+                Ok(record) => record,
+                Err(bad) => return Ok(Some(Err(bad))),
+            };
+            if self.file.as_ref().is_none_or(|file| !Arc::ptr_eq(file, &record.place.file)) {
+                self.end_of_file()?;
+                self.file = Some(record.place.file.clone());
+            }
+            self.understand(record)?;
+        }
+    }
+
+    /// Lines so far that held something else than posts.
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Bytes there are to read, unless one of the files is a pipe.
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.records.total()
+    }
+
+    /// Looks for our columns in a table that was not seen before, whether or not its rows can be read.
+    fn check_columns(&mut self) -> Result<(), Error> {
+        let Some((file, columns)) = self.records.table() else { return Ok(()) };
+        if self.layout.as_ref().is_some_and(|layout| Arc::ptr_eq(&layout.columns, columns)) {
+            return Ok(());
+        }
+        if let Some(problem) = self.mapping.preset.and_then(|preset| preset.refuses(columns)) {
+            return Err(Error::Format { path: file.to_path_buf(), found: problem });
+        }
+        self.layout = Some(ColumnLayout::new(columns, &self.mapping, file)?);
+        Ok(())
+    }
+
+    fn understand(&mut self, record: RawRecord) -> Result<(), Error> {
+        let RawRecord { place, row } = record;
+        let drafts = match row {
+            RecordValue::Cells(_, cells) => self.layout.iter().map(|layout| Ok(layout.draft(&cells))).collect(),
+            RecordValue::Json(value) => match self.mapping.preset {
+                Some(preset) => self.platform_objects(preset, &value, &place)?,
+                None => self.plain_objects(&value, &place)?,
+            },
+        };
+        self.passed += u64::from(drafts.is_empty());
+        for draft in drafts {
+            let post = draft.and_then(|draft| draft.finish(&self.mapping, &place));
+            self.waiting.push_back(post.map_err(|reason| BadRow { place: place.clone(), reason }));
+        }
+        Ok(())
+    }
+
+    /// Objects of another platform are bad; if all are, the preset is wrong.
+    fn platform_objects(
+        &mut self,
+        preset: Preset,
+        value: &Value,
+        place: &RecordPlace,
+    ) -> Result<Vec<Result<PostDraft, String>>, Error> {
+        let Some(other) = Preset::mistaken(Some(preset), value) else {
+            let drafts = preset.posts(value);
+            self.known += u64::from(drafts.iter().any(Result::is_ok));
+            return Ok(drafts);
+        };
+        let error = self.stranger.is_none().then(|| Error::Format { path: place.file.to_path_buf(), found: other });
+        self.unexpected(error)?;
+        Ok(vec![Err(other.to_string())])
+    }
+
+    /// Keeps in mind that a line was not as it should be, the first with what to say, and gives up when no other was.
+    fn unexpected(&mut self, error: Option<Error>) -> Result<(), Error> {
+        self.strangers += 1;
+        self.stranger = self.stranger.take().or(error);
+        if self.strangers >= STRANGERS { self.end_of_file() } else { Ok(()) }
+    }
+
+    fn plain_objects(&mut self, value: &Value, place: &RecordPlace) -> Result<Vec<Result<PostDraft, String>>, Error> {
+        let one = std::slice::from_ref(value);
+        let values = value.as_array().map_or(one, Vec::as_slice);
+        values.iter().map(|value| self.plain_object(value, place)).collect()
+    }
+
+    /// An object without our keys is bad; if all are, the names are wrong.
+    fn plain_object(&mut self, value: &Value, place: &RecordPlace) -> Result<Result<PostDraft, String>, Error> {
+        let Some(object) = value.as_object() else {
+            return Ok(Err("is no object; wanted one post such as {\"user\": …, \"time\": …, \"text\": …}".to_owned()));
+        };
+        // An object is no cell: what is meant is inside it.
+        let cell = |name: &String| lookup(value, name).filter(|found| !found.is_object());
+        let found = |field: usize| self.mapping.names[field].iter().find_map(cell);
+        let missing: Vec<&str> =
+            self.mapping.needed().filter(|&field| found(field).is_none()).map(|field| FIELDS[field].0).collect();
+        if missing.is_empty() {
+            let says = |name: &String| lookup(value, name).and_then(text).is_some_and(|text| says_yes(&text));
+            let repost = self.mapping.names[REPOST].iter().any(says);
+            let plain = draft(|field| found(field).and_then(text).filter(|text| !text.is_empty()));
+            self.known += 1;
+            return Ok(Ok(PostDraft { repost, ..plain }));
+        }
+        // Whoever names columns knows what the file is, and has one of them wrong.
+        let platform = || if self.mapping.given.contains(&true) { None } else { Preset::mistaken(None, value) };
+        let error = self.stranger.is_none().then(|| match platform() {
+            Some(found) => Error::Format { path: place.file.to_path_buf(), found },
+            None => wrong_names(&self.mapping, &place.file, &missing, "the keys", leaves(object).iter()),
+        });
+        let reason = format!("there is no {} among the keys", missing.join(", no "));
+        self.unexpected(error)?;
+        Ok(Err(reason))
+    }
+
+    /// Says that names are wrong if no line of a file had the right ones.
+    fn end_of_file(&mut self) -> Result<(), Error> {
+        let stranger = self.stranger.take();
+        let known = std::mem::take(&mut self.known);
+        self.strangers = 0;
+        match stranger {
+            Some(error) if known == 0 => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads on a thread of its own.
+    pub fn batches(self) -> PostBatches {
+        PostBatches::start(self)
+    }
+}
+
+/// Some posts, and what was met on the way.
+#[derive(Debug, Default)]
+pub struct PostBatch {
+    /// In input order.
+    pub posts: Vec<Post>,
+    /// Rows that cannot be read.
+    pub bad: Vec<BadRow>,
+    /// Lines that hold something else than posts.
+    pub passed: u64,
+    /// Bytes read until here.
+    pub bytes: u64,
+}
+
+/// Posts per batch.
+const BATCH: usize = 4096;
+
+/// Batches read ahead of the one that is worked on.
+const AHEAD: usize = 2;
+
+/// Bytes of text after which a batch is full, whatever their number.
+const BATCH_BYTES: usize = 2 * LONGEST_RECORD;
+
+/// Batches of posts, read on a thread of their own.
+pub struct PostBatches {
+    from: Receiver<ReaderMessage>,
+    reader: Option<JoinHandle<()>>,
+}
+
+/// What the reading thread says: some posts, that it is done, or why it cannot go on.
+enum ReaderMessage {
+    PostBatch(PostBatch),
+    End(Result<(), Error>),
+}
+
+impl PostBatches {
+    fn start(mut posts: PostReader) -> Self {
+        let (to, from) = sync_channel(AHEAD);
+        let bytes = posts.records.bytes();
+        let reader = std::thread::spawn(move || {
+            loop {
+                let (mut batch, mut ended, mut size) = (PostBatch::default(), None, 0);
+                let before = posts.passed;
+                while ended.is_none() && size < BATCH_BYTES && batch.posts.len() + batch.bad.len() < BATCH {
+                    match posts.next() {
+                        Ok(Some(Ok(post))) => {
+                            size += post.text.len();
+                            batch.posts.push(post);
+                        }
+                        Ok(Some(Err(bad))) => batch.bad.push(bad),
+                        Ok(None) => ended = Some(Ok(())),
+                        Err(error) => ended = Some(Err(error)),
+                    }
+                }
+                batch.passed = posts.passed - before;
+                batch.bytes = bytes.load(Ordering::Relaxed);
+                // Nobody listens any more: whoever asked has stopped.
+                if to.send(ReaderMessage::PostBatch(batch)).is_err() {
+                    return;
+                }
+                if let Some(ended) = ended {
+                    let _ = to.send(ReaderMessage::End(ended));
+                    return;
+                }
+            }
+        });
+        PostBatches { from, reader: Some(reader) }
+    }
+}
+
+impl Iterator for PostBatches {
+    type Item = Result<PostBatch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let reader = self.reader.take()?;
+        match self.from.recv() {
+            Ok(ReaderMessage::PostBatch(batch)) => {
+                self.reader = Some(reader);
+                Some(Ok(batch))
+            }
+            Ok(ReaderMessage::End(Ok(()))) => None,
+            Ok(ReaderMessage::End(Err(error))) => Some(Err(error)),
+            // The thread ended without a word: a bug of ours, which must not look like the end of the file.
+            Err(_) => match reader.join() {
+                Ok(()) => None,
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn posts(content: &str, mapping: ColumnMapping) -> Result<(Vec<Post>, Vec<String>), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p");
+        std::fs::write(&path, content).unwrap();
+        let shown = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for batch in PostReader::open(&[path], mapping).unwrap().batches() {
+            // With the columns that may be meant behind it.
+            let batch = batch.map_err(|error| match &error {
+                Error::Columns { suggestion, .. } => {
+                    let pair = |(field, column): &(&str, Option<String>)| {
+                        format!("{field}={}", column.as_deref().unwrap_or("…"))
+                    };
+                    let pairs: Vec<String> = suggestion.iter().map(pair).collect();
+                    shown(format!("{error}; {}", pairs.join(",")))
+                }
+                _ => shown(error.to_string()),
+            })?;
+            good.extend(batch.posts);
+            bad.extend(batch.bad.iter().map(|bad| shown(bad.to_string())));
+        }
+        Ok((good, bad))
+    }
+
+    #[test]
+    fn tables_and_bad_rows() {
+        let (good, bad) = posts(
+            "user,time,text,id,is_retweet,lang\nann,2024-05-01,hello,1,0,en\nbob,soon,x,2,1,\n,2024-05-01,x,3,,\nbob,60,,4,1,\nbob,60,x,4,1,\n",
+            ColumnMapping::default(),
+        )
+        .unwrap();
+        assert_eq!((good[0].user.as_str(), good[0].time, good[0].repost), ("ann", 1_714_521_600, false));
+        assert_eq!((good[1].id.as_deref(), good[1].repost, good[1].lang.as_deref()), (Some("4"), true, None));
+        assert_eq!(
+            bad[0],
+            "p, line 3: column time: met \"soon\"; wanted a time such as 2024-05-01T14:30:00-04:00, or seconds since 1970"
+        );
+        assert_eq!(bad[1], "p, line 4: column user: is empty; a name is wanted");
+        assert_eq!(bad[2], "p, line 5: column text: is empty; a post without words has no opinion");
+    }
+
+    #[test]
+    fn names_can_be_mapped_and_wrong_ones_are_listed() {
+        let map = |pairs: &str| {
+            let pairs = pairs.split(',').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+            ColumnMapping::default().with_columns(pairs)
+        };
+        let objects = "{\"author\": {\"handle\": \"ann\"}, \"body\": \"hi\", \"time\": 5, \"of\": [{\"x\": 1}]}\n";
+        let (good, _) = posts(objects, map("text=body, user=author.handle,repost_of=of.0.x").unwrap()).unwrap();
+        assert_eq!((good[0].user.as_str(), good[0].text.as_str(), good[0].repost), ("ann", "hi", true));
+        let wrong = posts(objects, map("user=author.name").unwrap()).unwrap_err();
+        assert_eq!(
+            wrong,
+            "p: there is no user, no text; found the keys body, of, time, author.handle (author.name was to be user); user=author.handle,text=body"
+        );
+        // An object where a name is wanted: what is inside it is meant, and not somebody's birthday.
+        let objects = "{\"user\": {\"created\": {\"date\": 1}, \"login\": \"ann\"}, \"date\": 5, \"text\": \"x\"}\n";
+        for mapping in [ColumnMapping::default(), map("user=user").unwrap()] {
+            let wrong = posts(objects, mapping).unwrap_err();
+            assert!(wrong.ends_with("; user=user.login,time=date"), "{wrong}");
+        }
+        let wrong = posts("handle,when,body\na,b,c\n", ColumnMapping::default()).unwrap_err();
+        assert_eq!(
+            wrong,
+            "p: there is no user, no time, no text; found the columns handle, when, body; user=handle,time=when,text=body"
+        );
+        assert!(map("text").unwrap_err().to_string().contains("\"text\" is missing"));
+        assert!(map("title=x").unwrap_err().to_string().contains("there are user, time, text"));
+        assert!(
+            posts("just some prose, really\nmore of it, too\n", ColumnMapping::default())
+                .unwrap_err()
+                .contains("no user")
+        );
+    }
+
+    #[test]
+    fn a_first_line_without_our_keys_is_a_bad_line_when_others_have_them() {
+        let (good, bad) =
+            posts("{\"x\": 1}\n{\"user\": \"a\", \"time\": 1, \"text\": \"t\"}\n7\n", ColumnMapping::default())
+                .unwrap();
+        assert_eq!((good.len(), bad.len()), (1, 2));
+        assert_eq!(bad[0], "p, line 1: there is no user, no time, no text among the keys");
+        assert!(bad[1].contains("is no object"));
+        let none = posts(&"{\"x\": 1}\n".repeat(50), ColumnMapping::default()).unwrap_err();
+        assert_eq!(none, "p: there is no user, no time, no text; found the keys x; user=…,time=…,text=…");
+    }
+
+    #[test]
+    fn presets_of_tables_and_lines() {
+        let csv = "id,thread_id,timestamp,unix_timestamp,body,author,language_guess,is_retweet\n1,1,2018-10-10 20:19:24,1539202764,hi,ann,en,yes\n";
+        let (good, _) = posts(csv, ColumnMapping::default().with_preset(Preset::FourCat)).unwrap();
+        assert_eq!((good[0].time, good[0].user.as_str(), good[0].repost), (1_539_202_764, "ann", true));
+        let rows = csv.to_owned() + "2,1,2018-10-10 20:19:24,,hi,ann,en,yes\n3,1,,,hi,ann,en,yes\n";
+        let (good, bad) = posts(&rows, ColumnMapping::default().with_preset(Preset::FourCat)).unwrap();
+        assert_eq!((good[1].time, bad.len()), (good[0].time, 1), "where one time is missing the other stands in");
+        let wrong = posts(csv, ColumnMapping::default().with_preset(Preset::XV2)).unwrap_err();
+        assert!(wrong.contains("is a table") && wrong.ends_with("looks like posts of 4CAT (preset 4cat)"), "{wrong}");
+        let lines = "{\"data\": [{\"id\": \"1\", \"author_id\": \"7\", \"created_at\": \"2021-01-20T12:00:00Z\", \"text\": \"a\"}]}\n{\"meta\": {}}\n{\"id\": \"2\", \"author_id\": \"7\", \"created_at\": \"x\", \"text\": \"a\"}\n";
+        let (good, bad) = posts(lines, ColumnMapping::default().with_preset(Preset::XV2)).unwrap();
+        assert_eq!((good.len(), bad.len()), (1, 1));
+    }
+
+    #[test]
+    fn posts_of_another_platform_are_recognised() {
+        let v1 = "{\"created_at\": \"Wed Oct 10 20:19:24 +0000 2018\", \"text\": \"x\", \"id_str\": \"1\", \"user\": {\"screen_name\": \"ann\"}}\n";
+        for mapping in [
+            ColumnMapping::default(),
+            ColumnMapping::default().with_preset(Preset::XV2),
+            ColumnMapping::default().with_preset(Preset::FourCat),
+        ] {
+            for lines in [1, 100] {
+                let wrong = posts(&v1.repeat(lines), mapping.clone()).unwrap_err();
+                assert_eq!(wrong, "p: looks like statuses of X API v1.1 (preset x-v1)");
+            }
+        }
+        let wrong = posts(v1, ColumnMapping::default().with_columns([("time", "created_at")]).unwrap()).unwrap_err();
+        assert!(wrong.ends_with("; user=user.screen_name"), "{wrong}");
+        // Among others it is a bad line.
+        let v2 = "{\"id\": \"2\", \"author_id\": \"7\", \"created_at\": \"2021-01-20T12:00:00Z\", \"text\": \"a\"}\n";
+        let (good, bad) = posts(&(v1.to_owned() + v2), ColumnMapping::default().with_preset(Preset::XV2)).unwrap();
+        assert_eq!((good.len(), bad[0].as_str()), (1, "p, line 1: looks like statuses of X API v1.1 (preset x-v1)"));
+    }
+}
