@@ -12,11 +12,9 @@ use headwater_posts::calendar::Bin;
 use headwater_posts::mapping::ColumnMapping;
 use headwater_posts::quality::{IngestWarning, MaxBad, Quality};
 use headwater_posts::read::{BadRow, Preset};
-use headwater_posts::reader::PostBatch;
 use headwater_posts::select::Moment;
 use headwater_posts::{Error, PostHooks, PostOptions, PostsInput, RejectsFile, Reposts, UserList, bin_posts};
 use jiff::tz::TimeZone;
-use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// Headings of `--help`, below the files.
@@ -167,7 +165,7 @@ pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Colu
 impl Beliefs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
-        let (beliefs, quality) = self.posts.gather::<CliError>(None, |_| (), terminal)?;
+        let (beliefs, quality) = self.posts.gather(terminal)?;
         let table = terminal.watched(None, |_| beliefs.write(&self.out))?;
         let summary = self.summary.as_deref().map(|path| draft_json(path, &quality)).transpose()?;
         table.commit()?;
@@ -214,19 +212,13 @@ impl PostArgs {
         })
     }
 
-    /// Reads, selects, scores and bins. `users` replaces those that --users names; `meet` sees every batch first, and may
-    /// change it. Errors of the library become the caller's.
-    pub(crate) fn gather<E: From<Error> + From<CliError> + Send>(
-        &self,
-        users: Option<HashSet<String>>,
-        meet: impl FnMut(&mut PostBatch) + Send,
-        terminal: &Terminal,
-    ) -> Result<(BinnedBeliefs, Quality), E> {
+    /// Reads, selects, scores and bins.
+    fn gather(&self, terminal: &Terminal) -> Result<(BinnedBeliefs, Quality), CliError> {
         let (input, options) = (self.input(), self.options()?);
         options.check()?;
         let scorer = scorer(&self.scorer, terminal)?;
         let rejects = self.rejects.as_deref().map(RejectsFile::create).transpose()?;
-        let mut hooks = TerminalHooks { terminal, bad: BadRows::new(rejects, terminal), users, meet };
+        let mut hooks = TerminalHooks { terminal, bad: BadRows::new(rejects, terminal) };
         let read = terminal.watched(None, |_| bin_posts(&input, &options, scorer, &mut hooks));
         hooks.bad.close(read.is_ok())?;
         Ok(read?)
@@ -234,24 +226,14 @@ impl PostArgs {
 }
 
 /// Shows on the terminal what is met while posts are read.
-struct TerminalHooks<'a, M> {
+struct TerminalHooks<'a> {
     terminal: &'a Terminal,
     bad: BadRows<'a>,
-    users: Option<HashSet<String>>,
-    meet: M,
 }
 
-impl<M: FnMut(&mut PostBatch)> PostHooks for TerminalHooks<'_, M> {
-    fn batch(&mut self, batch: &mut PostBatch) {
-        (self.meet)(batch);
-    }
-
+impl PostHooks for TerminalHooks<'_> {
     fn bad_rows(&mut self, rows: &[BadRow]) -> Result<(), Error> {
         self.bad.see(rows)
-    }
-
-    fn users(&self) -> Option<HashSet<String>> {
-        self.users.clone()
     }
 
     fn warning(&mut self, warning: &IngestWarning) {
@@ -284,7 +266,7 @@ impl<'a> BadRows<'a> {
     }
 
     /// Says how many were not shown.
-    fn summary(&mut self) {
+    pub(crate) fn summary(&mut self) {
         if self.seen > NAMED && !self.summarised {
             self.terminal.warn(&format!("and {} more rows that cannot be read", self.seen - NAMED));
             self.summarised = true;

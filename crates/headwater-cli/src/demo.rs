@@ -3,34 +3,33 @@
 //! First a world of posts, through the same stages as `discover`; then a world of beliefs that are known exactly, where the
 //! whole network is recovered to rounding.
 
-mod posts;
-
-use crate::discover::{Discover, REPORT};
+use crate::discover::run as run_discover;
 use crate::error::CliError;
 use crate::output::{create, write};
 use crate::simulate::write_world;
 use crate::terminal::{Format, Terminal, csv, number, percent, table};
 use clap::Args;
 use headwater::compare::{Comparison, GroundTruth, compare};
+use headwater::evaluate::Verdict;
 use headwater::influence;
 use headwater::learn::gsl::{GslParams, gsl};
 use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{World, WorldParams, run};
+use headwater_discover::{Discover, GraphInput, Store};
 use headwater_files::{BeliefsFormat, Truth, read_beliefs, write_model, write_truth};
-use headwater_posts::calendar::{Bin, Calendar};
-use jiff::tz::TimeZone;
-use posts::PostWorld;
+use headwater_posts::simulate::PostWorld;
+use headwater_report::page::{Page, ReportInput};
+use headwater_report::{REPORT_FILE, RUN_ARTIFACTS};
 use serde::Serialize;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Days that people post, and the noise of a post.
 const DAYS: usize = 400;
 const NOISE: f64 = 0.7;
 
-/// Resamples and rotations: fewer than usual, so that it takes seconds.
-const RESAMPLES: &str = "100";
-const ROTATIONS: &str = "40";
+/// Resamples and circular shifts: fewer than usual, so that it takes seconds.
+const RESAMPLES: u64 = 100;
+const SHIFTS: u64 = 40;
 
 /// Steps of the world of exact beliefs.
 const STEPS: usize = 100;
@@ -52,14 +51,7 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
-        let (outcome, page) = match &self.out {
-            Some(folder) => (self.outcome(folder, terminal)?, Some(folder.join(REPORT[0]))),
-            None => {
-                let folder = tempfile::tempdir()
-                    .map_err(|error| CliError::data(format!("cannot create a folder to work in: {error}")))?;
-                (self.outcome(folder.path(), terminal)?, kept(&folder.path().join(REPORT[0])))
-            }
-        };
+        let (outcome, page) = self.outcome(terminal)?;
         match self.format {
             Format::Json => terminal.json(&outcome),
             Format::Csv => terminal.result(&outcome.csv()),
@@ -67,30 +59,33 @@ impl Demo {
         }
     }
 
-    fn outcome(&self, folder: &Path, terminal: &Terminal) -> Result<Outcome, CliError> {
-        let exact = self.exact(&folder.join("exact"), terminal)?;
+    /// Both worlds. Without a folder nothing is kept but the page.
+    fn outcome(&self, terminal: &Terminal) -> Result<(Outcome, Option<PathBuf>), CliError> {
+        let exact = self.exact(terminal)?;
         let world = PostWorld::new(self.seed, DAYS, NOISE)?;
         let (users, written) = (world.truth.roster.agents().len(), world.posts.len());
         terminal.remark(&format!(
-            "simulating {users} people who write {written} posts in {DAYS} days; {} knows most, and most listen to her",
+            "simulating {users} people who write {written} posts in {DAYS} days; {} is the best informed, and most listen to her",
             PostWorld::INFLUENCER
         ));
-        create(folder)?;
-        let (posts, graph) = (folder.join("posts.csv"), folder.join("graph.csv"));
-        let calendar = Calendar::new(Bin::Day, TimeZone::UTC);
-        let rows = world.posts.iter();
-        let rows = rows.map(|post| vec![post.user.to_owned(), calendar.show(post.time), post.text.clone()]);
-        write(&posts, csv(&["user", "time", "text"], rows.collect()).as_bytes())?;
-        let rows = world.follows.iter().map(|(source, target)| vec![(*source).to_owned(), (*target).to_owned()]);
-        write(&graph, csv(&["source", "target"], rows.collect()).as_bytes())?;
-        let truth = Truth { model: world.truth.clone(), changes: Vec::new() };
-        write_truth(&folder.join("truth.json"), &truth)?.commit()?;
-        let path = |path: &Path| path.display().to_string();
-        let (posts, graph, out) = (path(&posts), path(&graph), path(folder));
-        let arguments = [&posts, "--graph", &graph, "--out", &out, "--bootstrap", RESAMPLES, "--null", ROTATIONS];
-        let mut discover = Discover::with(&arguments)?;
+        let mut discover = Discover::new(world.posts_input());
+        discover.graph = Some(world.edges()?.into());
+        discover.uncertainty.bootstrap = RESAMPLES;
+        discover.uncertainty.null = Some(SHIFTS);
         discover.truth = Some(GroundTruth::of(&world.truth)?);
-        let found = discover.discover(terminal)?;
+        let (found, page) = match &self.out {
+            Some(folder) => {
+                let (posts, graph) = write_posts(folder, &world)?;
+                (discover.posts, discover.graph) = (vec![posts].into(), Some(GraphInput::File(graph)));
+                let mut store = Store::folder(folder).with_artifacts(&RUN_ARTIFACTS);
+                (run_discover(&discover, &mut store, terminal)?, Some(folder.join(REPORT_FILE)))
+            }
+            None => {
+                let found = run_discover(&discover, &mut Store::memory(), terminal)?;
+                let page = kept(&Page::new(&ReportInput::from_discovery(&found))?.html()?);
+                (found, page)
+            }
+        };
 
         let (learned, known) = (influence(&found.model)?, influence(&world.truth)?);
         let names = found.model.roster.agents();
@@ -107,24 +102,26 @@ impl Demo {
                 true_informativeness: known.informativeness[truly],
             })
         });
-        Ok(Outcome {
-            verdict: found.ranking["verdict"].clone(),
+        let outcome = Outcome {
+            verdict: found.verdict.clone(),
             reference: found.model.roster.reference().to_owned(),
             comparison: compare(&found.model, &GroundTruth::of(&world.truth)?, 3)?,
             adaptation: (found.model.adaptation, world.truth.adaptation),
             agents: agents.collect::<Result<_, CliError>>()?,
             posts: written,
             exact,
-        })
+        };
+        Ok((outcome, page))
     }
 
     /// The world of exact beliefs, which are kept only if the rest is.
-    fn exact(&self, folder: &Path, terminal: &Terminal) -> Result<Exact, CliError> {
+    fn exact(&self, terminal: &Terminal) -> Result<Exact, CliError> {
         let params = WorldParams { steps: STEPS, seed: self.seed, ..WorldParams::default() };
         let mut world = World::new(params)?;
         let panel = match &self.out {
-            Some(_) => {
-                let path = write_world(world.clone(), folder, BeliefsFormat::Parquet, false, terminal)?;
+            Some(folder) => {
+                let folder = folder.join("exact");
+                let path = write_world(world.clone(), &folder, BeliefsFormat::Parquet, false, terminal)?;
                 read_beliefs(&path, false)?.panel
             }
             None => run(&mut world)?,
@@ -132,8 +129,8 @@ impl Demo {
         let truth = world.truth();
         let model = whitened(&panel, &WhitenedParams::default())?;
         let paper = gsl(&panel, &GslParams::default())?;
-        if self.out.is_some() {
-            write_model(&folder.join("model.json"), &model)?;
+        if let Some(folder) = &self.out {
+            write_model(&folder.join("exact/model.json"), &model)?;
         }
         Ok(Exact {
             comparison: compare(&model, &GroundTruth::of(&truth)?, 3)?,
@@ -157,18 +154,31 @@ impl Demo {
     }
 }
 
-/// The page where it outlives the folder it was made in: one place for all runs, so that none pile up. None where that place
-/// is somebody else's.
-fn kept(page: &Path) -> Option<PathBuf> {
+/// The posts, who follows whom and the truth, as files; returns those of the first two.
+fn write_posts(folder: &Path, world: &PostWorld) -> Result<(PathBuf, PathBuf), CliError> {
+    create(folder)?;
+    let (posts, graph) = (folder.join("posts.csv"), folder.join("graph.csv"));
+    let rows = world.rows().map(|row| row.to_vec());
+    write(&posts, csv(&["user", "time", "text"], rows.collect()).as_bytes())?;
+    let rows = world.follows.iter().map(|(source, target)| vec![(*source).to_owned(), (*target).to_owned()]);
+    write(&graph, csv(&["source", "target"], rows.collect()).as_bytes())?;
+    let truth = Truth { model: world.truth.clone(), changes: Vec::new() };
+    write_truth(&folder.join("truth.json"), &truth)?.commit()?;
+    Ok((posts, graph))
+}
+
+/// The page where there is no folder: one place for all runs, so that none pile up. None where that place is somebody
+/// else's.
+fn kept(page: &str) -> Option<PathBuf> {
     let place = std::env::temp_dir().join("headwater-demo.html");
-    write(&place, &std::fs::read(page).ok()?).ok()?;
+    write(&place, page.as_bytes()).ok()?;
     Some(place)
 }
 
 /// The recovered beside the true.
 #[derive(Serialize)]
 struct Outcome {
-    verdict: Value,
+    verdict: Verdict,
     reference: String,
     posts: usize,
     comparison: Comparison,
@@ -216,7 +226,7 @@ impl Outcome {
         });
         let header = ["", "agent", "share", "(true)", "centrality", "(true)", "inform.", "(true)"];
         let place = self.agents.iter().position(|row| row.agent == PostWorld::INFLUENCER);
-        let verdict = self.verdict["text"].as_str().unwrap_or_default();
+        let verdict = &self.verdict;
         format!(
             "{verdict}\n\nWho drives what the group believes, from {} posts: influence = centrality × informativeness\n\n{}\n{} is truly the most influential, and ranked {}; δ {} (true {}). Reference: {:?}.\n\nWhere beliefs are known exactly, 20 agents over {STEPS} steps: squared error of the weights {} (the paper's learner on the same steps: {}), difference of influence shares {}; {} of the true top 3 found.\n",
             self.posts,

@@ -118,7 +118,7 @@ pub(crate) fn cure(error: &std::io::Error) -> &'static str {
     }
 }
 
-fn hint(error: &Core) -> Option<String> {
+pub(crate) fn hint(error: &Core) -> Option<String> {
     match error {
         Core::NotReady { .. } => Some(
             "give beliefs over more time steps; with --method gsl a window M and a batch W need M+1+W of them"

@@ -1,15 +1,13 @@
-//! The state-space fit as `learn` and `discover` run it: what the weights are made of, the rounds, the skill.
-//!
-//! In: a panel with silence, perhaps who may hear whom, and [`FitOptions`]. Out: [`Learned`].
+//! Options of the state-space fit, which `learn` and `discover` share.
 
 use crate::error::CliError;
 use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
-use headwater::fit::state_space;
+use headwater::Roster;
 use headwater::learn::gsl::Constraint;
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::model::WeightKind;
-use headwater::{Error, Model, Panel, Roster};
+use headwater_discover::CommonInput;
 use headwater_files::read_groups;
 use std::path::{Path, PathBuf};
 
@@ -19,11 +17,11 @@ const STATE_SPACE: &str = "State-space";
 const NETWORK: &str = "network";
 
 /// What to do about a fit that takes long.
-const QUICKER: &str = "longer bins, fewer users or --method whitened after --carry-forward are quicker";
+pub(crate) const QUICKER: &str = "longer bins, fewer users or --method whitened after --carry-forward are quicker";
 
 /// How a network is fitted.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct FitOptions {
+pub(crate) struct FitArgs {
     /// δ, the weight of private evidence in a belief: a number, or auto where the method can estimate it
     #[arg(long, value_name = "auto|δ", value_parser = parse_adaptation, allow_hyphen_values = true)]
     pub(crate) adaptation: Option<Adaptation>,
@@ -39,7 +37,7 @@ pub(crate) struct FitOptions {
     /// Shrinkage of a weight towards what others give the same speaker [default: 500]
     #[arg(help_heading = STATE_SPACE, long, alias = "pull", value_name = "S", allow_negative_numbers = true)]
     pub(crate) shrinkage: Option<f64>,
-    /// Let the mood move beliefs beside the network, what the others said on the whole a step before: of the whole network, or of the groups in a file (CSV agent,group)
+    /// Allow a common trend beside the network: the lagged mean of all users, or of the groups in a file (CSV agent,group)
     #[arg(help_heading = STATE_SPACE, long, value_name = "network|GROUPS")]
     pub(crate) common: Option<PathBuf>,
     /// Rounds of the fit, at most [default: 200]
@@ -49,7 +47,7 @@ pub(crate) struct FitOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WeightsName {
-    /// Whichever of the two forecasts unseen steps better
+    /// Whichever of the two forecasts held-out steps better
     Auto,
     /// One weight per edge
     Edges,
@@ -87,15 +85,7 @@ fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
     text.parse().map(Adaptation::Value).map_err(|_| "wanted a number, or auto".into())
 }
 
-/// A network fitted to posts.
-pub(crate) struct Learned {
-    /// With its forecast skill.
-    pub(crate) model: Model,
-    /// Which weights were chosen, and why, where there was a choice.
-    pub(crate) choice: Option<String>,
-}
-
-impl FitOptions {
+impl FitArgs {
     /// δ, where a number was given.
     pub(crate) fn number_for_adaptation(&self) -> Option<f64> {
         match self.adaptation {
@@ -123,7 +113,7 @@ impl FitOptions {
                 "leave --constraint out, or use --weights edges",
             ));
         }
-        Ok(self.params(None).check()?)
+        Ok(self.params().check()?)
     }
 
     /// The file of groups, where one is given.
@@ -131,56 +121,43 @@ impl FitOptions {
         self.common.as_deref().filter(|given| *given != Path::new(NETWORK))
     }
 
-    /// The group of each agent whose mood may move it; `rename` gives agents the names they have in the roster.
-    pub(crate) fn groups(
-        &self,
-        roster: &Roster,
-        rename: impl FnMut(&str) -> String,
-        terminal: &Terminal,
-    ) -> Result<Option<Vec<usize>>, CliError> {
+    /// The group of each agent whose lagged mean may move it.
+    pub(crate) fn groups(&self, roster: &Roster, terminal: &Terminal) -> Result<Option<Vec<usize>>, CliError> {
         let Some(path) = self.groups_file() else {
             return Ok(self.common.as_ref().map(|_| vec![0; roster.agents().len()]));
         };
-        let (groups, unnamed) = read_groups(path)?.renamed(rename).among(roster)?;
+        let (groups, unnamed) = read_groups(path)?.among(roster)?;
         if unnamed > 0 {
-            terminal.warn(&format!(
-                "{} names no group of {}: one of their own",
-                path.display(),
-                count(unnamed, "agent")
-            ));
+            let agents = count(unnamed, "agent");
+            terminal.warn(&format!("{}: no group for {agents}, who form one of their own", path.display()));
         }
         Ok(Some(groups))
     }
 
-    fn params(&self, support: Option<Vec<Vec<usize>>>) -> StateSpaceParams {
+    /// As the library takes them; who may listen to whom, and groups, are for the caller to add.
+    pub(crate) fn params(&self) -> StateSpaceParams {
         let usual = StateSpaceParams::default();
         StateSpaceParams {
             adaptation: self.number_for_adaptation(),
             constraint: self.constraint.map_or(usual.constraint, Constraint::from),
+            weights: match self.weights {
+                Some(WeightsName::Strengths) => Some(WeightKind::Strengths),
+                Some(WeightsName::Edges) => Some(WeightKind::Edges),
+                Some(WeightsName::Auto) | None => None,
+            },
             ridge: self.ridge.unwrap_or(usual.ridge),
             shrinkage: self.shrinkage.unwrap_or(usual.shrinkage),
             rounds: self.rounds.unwrap_or(usual.rounds),
-            support,
             ..usual
         }
     }
-}
 
-/// Learns a network from beliefs with silence and noise, and how well it forecasts.
-pub(crate) fn fit(
-    panel: &Panel,
-    support: Option<Vec<Vec<usize>>>,
-    groups: Option<Vec<usize>>,
-    options: &FitOptions,
-    terminal: &Terminal,
-) -> Result<Learned, Error> {
-    let weights = match options.weights {
-        Some(WeightsName::Strengths) => Some(WeightKind::Strengths),
-        Some(WeightsName::Edges) => Some(WeightKind::Edges),
-        Some(WeightsName::Auto) | None => None,
-    };
-    let params = StateSpaceParams { common: groups, weights, ..options.params(support) };
-    let model = terminal.watched(Some(QUICKER), |_| state_space(panel, &params))?;
-    let selection = model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection);
-    Ok(Learned { model, choice: selection.map(|selection| selection.to_string()) })
+    /// The common trend, as the pipeline takes it.
+    pub(crate) fn common_input(&self) -> Option<CommonInput> {
+        let common = self.common.as_ref()?;
+        Some(match self.groups_file() {
+            Some(_) => CommonInput::File(common.clone()),
+            None => CommonInput::Network,
+        })
+    }
 }

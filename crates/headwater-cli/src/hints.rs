@@ -1,7 +1,8 @@
-//! Cures of what goes wrong with posts and scorers, in the words of the command line.
+//! Cures of what goes wrong with posts, scorers and the pipeline, in the words of the command line.
 
-use crate::error::{CliError, cure};
+use crate::error::{CliError, cure, hint};
 use crate::terminal::count;
+use headwater_discover::Error as Discover;
 use headwater_posts::read::OtherFormat;
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
 use headwater_score::Error as Score;
@@ -47,11 +48,7 @@ impl From<Posts> for CliError {
                 (_, None) => "name the columns with --map instead of --preset".to_owned(),
             }),
             Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad lets more pass".to_owned()),
-            Posts::NothingLeft { main, .. } => Some(main.map_or("give a file with posts", loss_cure).to_owned()),
-            Posts::OneUser { main, .. } => {
-                Some(main.map_or("give a file with posts by more users", loss_cure).to_owned())
-            }
-            _ => None,
+            other => posts_hint(other),
         };
         let message = error.to_string();
         match error {
@@ -62,6 +59,69 @@ impl From<Posts> for CliError {
             _ => CliError::Data { message, hint },
         }
     }
+}
+
+/// How to make a key for pseudonyms.
+const KEY: &str = "make a key with: head -c 32 /dev/urandom > key; whoever has it can tell who is who";
+
+impl From<Discover> for CliError {
+    fn from(error: Discover) -> Self {
+        let message = error.to_string();
+        let hint = match &error {
+            Discover::Data { source, .. } => hint(source),
+            Discover::NothingKept { source, .. } => posts_hint(source),
+            _ => cure_of(&error).map(str::to_owned),
+        };
+        match error {
+            Discover::Core(error) => error.into(),
+            Discover::Files(error) => error.into(),
+            Discover::Posts(error) => error.into(),
+            Discover::Score(error) => error.into(),
+            Discover::Read { source, .. } | Discover::Write { source, .. } => {
+                CliError::File { message, hint: Some(cure(&source).to_owned()), kind: source.kind() }
+            }
+            Discover::Key { source, .. } => CliError::File { message, hint, kind: source.kind() },
+            Discover::NotAFile { .. }
+            | Discover::Overwrite { .. }
+            | Discover::StrengthsWithoutGraph
+            | Discover::StrengthsUnconstrained => CliError::Usage { message, hint },
+            _ => CliError::Data { message, hint },
+        }
+    }
+}
+
+/// What cures an error of the pipeline.
+fn cure_of(error: &Discover) -> Option<&'static str> {
+    Some(match error {
+        Discover::NotAFile { .. } => "save it to a file first",
+        Discover::Overwrite { .. } => "write to another folder",
+        Discover::Key { .. } | Discover::ShortKey { .. } => KEY,
+        Discover::PseudonymCollision => "take another key",
+        Discover::Hidden { .. } => "run it without --pseudonymise to see the reason",
+        Discover::HiddenColumns { .. } => "name the columns with --map, or run it without --pseudonymise to see them",
+        Discover::GraphWithoutPosters { .. } => {
+            "source and target must be names as in the posts, capitals included; --map user=… takes another column"
+        }
+        Discover::GraphWithoutEdges { .. } => "give the edges among the users who post, or leave out --graph",
+        Discover::UsersOutsideGraph => "names must be the same in --users and --graph, capitals included",
+        Discover::TooFewBins { .. } => "take shorter bins (--bin 6h), posts over a longer time, or a wider topic",
+        Discover::ConstantScores { .. } => "check the column score, or choose another --scorer",
+        Discover::StrengthsWithoutGraph => {
+            "add --graph EDGES (source,target: the target follows the source), or leave --weights out"
+        }
+        Discover::StrengthsUnconstrained => "leave --constraint out, or use --weights edges",
+        _ => return None,
+    })
+}
+
+/// What to do where no posts are left, or those of one user.
+fn posts_hint(error: &Posts) -> Option<String> {
+    let cure = match error {
+        Posts::NothingLeft { main, .. } => main.map_or("give a file with posts", loss_cure),
+        Posts::OneUser { main, .. } => main.map_or("give a file with posts by more users", loss_cure),
+        _ => return None,
+    };
+    Some(cure.to_owned())
 }
 
 /// What brings posts back that are not used for a reason.

@@ -3,7 +3,7 @@
 mod paper;
 
 use crate::error::CliError;
-use crate::fit_args::{FitOptions, fit};
+use crate::fit_args::{FitArgs, QUICKER};
 use crate::output::check;
 use crate::terminal::{Format, Terminal, count, csv, number, percent, short, table, wrapped};
 use clap::{Args, ValueEnum};
@@ -11,11 +11,12 @@ use headwater::evaluate::Verdict;
 use headwater::fit::{self, FilledPanel};
 use headwater::learn::gsl::Constraint;
 use headwater::learn::released::{ReleasedParams, as_released};
+use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::WhitenedParams;
 use headwater::model::{Change, Smoothing, Status};
 use headwater::panel::Times;
-use headwater::{Model, Panel, influence};
+use headwater::{Method, Model, Panel, influence};
 use headwater_files::{Beliefs, name_times, read_beliefs, read_edges, show_time, write_model};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -50,7 +51,7 @@ pub(crate) struct Learn {
     #[arg(long, value_name = "EDGES", conflicts_with = "resume")]
     graph: Option<PathBuf>,
     #[command(flatten)]
-    fit: FitOptions,
+    fit: FitArgs,
     /// How exact a weight should be, for the number of steps that would take
     #[arg(help_heading = WHITENED, long, value_name = "ERROR", default_value_t = 0.01, value_parser = parse_precision)]
     precision: f64,
@@ -260,14 +261,18 @@ impl Learn {
             }
             MethodName::StateSpace => {
                 let support = self.support(&beliefs.panel)?;
-                let groups = self.fit.groups(beliefs.panel.roster(), str::to_owned, terminal)?;
-                let learned = fit(&beliefs.panel, support, groups, &self.fit, terminal)
+                let common = self.fit.groups(beliefs.panel.roster(), terminal)?;
+                let params = StateSpaceParams { support, common, ..self.fit.params() };
+                let method = Method::StateSpace(params);
+                let model = terminal
+                    .watched(Some(QUICKER), |progress| fit::fit(&beliefs.panel, &method, progress))
                     .map_err(CliError::about(&self.beliefs))?;
                 let mut settings = Map::new();
-                if let Some(choice) = learned.choice {
-                    settings.insert("choice".into(), choice.into());
+                let selection = model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection);
+                if let Some(selection) = selection {
+                    settings.insert("choice".into(), selection.to_string().into());
                 }
-                (learned.model, settings, None)
+                (model, settings, None)
             }
             MethodName::Whitened => {
                 let filled = fit::fill(&beliefs.panel);

@@ -57,7 +57,7 @@ static VERSION: LazyLock<String> =
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Demo),
-    Discover(Box<discover::Discover>),
+    Discover(Box<discover::DiscoverArgs>),
     Simulate(simulate::Simulate),
     Beliefs(Box<beliefs::Beliefs>),
     Network(network::Network),

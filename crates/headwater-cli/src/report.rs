@@ -7,11 +7,11 @@ use clap::Args;
 use headwater::Model;
 use headwater::Ranking;
 use headwater::compare::GroundTruth;
+use headwater_discover::{RUN_FORMAT, RunRecord};
 use headwater_files::{read_beliefs, read_edges, read_known, read_model};
-use headwater_report::page::{Facts, Page, ReportInput};
+use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Error, Figure, figures};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ impl Report {
             None => None,
         };
         let truth = self.truth.as_deref().map(|path| known(path, &model)).transpose()?;
-        let facts = self.run.as_deref().map(recorded).transpose()?;
+        let run = self.run.as_deref().map(recorded).transpose()?;
         let ranking = match &self.ranking {
             Some(path) => given(path)?,
             None => {
@@ -94,7 +94,7 @@ impl Report {
             beliefs: panel.as_ref(),
             graph: graph.as_ref(),
             truth: truth.as_ref(),
-            facts: facts.as_ref(),
+            run: run.as_ref(),
             title: &self.title,
             ..ReportInput::new(&model, &ranking)
         };
@@ -201,16 +201,17 @@ pub(crate) fn given(path: &Path) -> Result<Ranking, CliError> {
     parsed(path, "a ranking", RANK)
 }
 
-fn recorded(path: &Path) -> Result<Facts, CliError> {
-    let hint = "give run.json as discover writes it";
-    let run: Value = parsed(path, "the record of a run", hint)?;
-    match run["format"].as_str() {
-        Some("headwater-run/1") => Ok(Facts::of(&run)),
-        _ => Err(CliError::Data {
-            message: format!("{}: is not the record of a run", path.display()),
-            hint: Some(hint.to_owned()),
-        }),
+/// The record of a run; that of an older version lacks what this one needs.
+fn recorded(path: &Path) -> Result<RunRecord, CliError> {
+    let hint = "give run.json as this version of discover writes it: the same command finishes an older folder quickly";
+    let run: RunRecord = parsed(path, "the record of a run", hint)?;
+    if run.format == RUN_FORMAT {
+        return Ok(run);
     }
+    Err(CliError::Data {
+        message: format!("{}: is not the record of a run in the format {RUN_FORMAT}", path.display()),
+        hint: Some(hint.to_owned()),
+    })
 }
 
 /// A curve of `learn --trace`, named after its file.

@@ -92,6 +92,13 @@ fn needless_model() -> CliError {
     CliError::usage("--model is for --scorer roberta; the others need none", "add --scorer roberta")
 }
 
+fn no_model() -> CliError {
+    CliError::usage(
+        "--scorer roberta needs --model",
+        "give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
+    )
+}
+
 fn not_a_reader() -> CliError {
     CliError::usage(
         "--scorer column takes scores that are there already; there are builtin and roberta",
@@ -104,10 +111,7 @@ fn open(name: ReaderName, options: &ModelArgs, terminal: &Terminal) -> Result<Bo
         (ReaderName::Column, _) => Err(not_a_reader()),
         (ReaderName::Builtin, None) => Ok(Box::new(Builtin::new())),
         (ReaderName::Builtin, Some(_)) => Err(needless_model()),
-        (ReaderName::Roberta, None) => Err(CliError::usage(
-            "--scorer roberta needs --model",
-            "give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
-        )),
+        (ReaderName::Roberta, None) => Err(no_model()),
         (ReaderName::Roberta, Some(model)) => {
             let source = options.source(model);
             let folder = folder(&source, terminal)?;
@@ -127,11 +131,13 @@ impl ScorerArgs {
         }
     }
 
-    /// The folder of the model, fetched if need be; `None` where there is no model.
-    pub(crate) fn folder(&self, terminal: &Terminal) -> Result<Option<PathBuf>, CliError> {
+    /// The text model, where one is asked for; what contradicts is refused.
+    pub(crate) fn text_model(&self) -> Result<Option<ModelSource>, CliError> {
         match (self.scorer, &self.model.model) {
-            (ScorerName::Roberta, Some(model)) => folder(&self.model.source(model), terminal).map(Some),
-            _ => Ok(None),
+            (ScorerName::Roberta, Some(model)) => Ok(Some(self.model.source(model))),
+            (ScorerName::Roberta, None) => Err(no_model()),
+            (_, Some(_)) => Err(needless_model()),
+            (_, None) => Ok(None),
         }
     }
 }

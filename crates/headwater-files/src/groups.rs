@@ -42,6 +42,19 @@ pub fn read_groups(path: &Path) -> Result<Groups, Error> {
 }
 
 impl Groups {
+    /// Groups in memory: agent, group.
+    pub fn new(groups: impl IntoIterator<Item = (String, String)>) -> Self {
+        Groups { path: PathBuf::from("groups"), of: groups.into_iter().collect() }
+    }
+
+    /// Agent and group, by agent.
+    pub fn sorted(&self) -> Vec<(&str, &str)> {
+        let mut pairs: Vec<(&str, &str)> =
+            self.of.iter().map(|(agent, group)| (agent.as_str(), group.as_str())).collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
     /// With other names.
     pub fn renamed(self, mut rename: impl FnMut(&str) -> String) -> Self {
         Groups { of: self.of.into_iter().map(|(agent, group)| (rename(&agent), group)).collect(), ..self }

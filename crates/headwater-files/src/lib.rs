@@ -10,6 +10,8 @@ mod error;
 mod groups;
 mod model;
 mod npy;
+mod output;
+mod panel_file;
 mod ranking;
 mod time;
 
@@ -24,5 +26,7 @@ pub use groups::{Groups, read_groups};
 pub use model::{
     MODEL_FORMAT, Truth, model_of_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
 };
-pub use ranking::{ranking_csv, ranking_table};
+pub use output::{create_folder, json_file, write_bytes, write_json};
+pub use panel_file::{read_panel, write_panel};
+pub use ranking::{edges_csv, ranking_csv, ranking_table};
 pub use time::{name_times, show_time};

@@ -12,6 +12,7 @@
 //! | [`calendar`], [`mod@bin`] | opinions → mean log-odds per user and bin → panel, or table of beliefs |
 //! | [`options`], [`ingest`], [`quality`] | all of it in one pass, and what was met |
 //! | [`rejects`] | bad rows → CSV |
+//! | [`simulate`] | parameters → posts with a known answer |
 //! | [`network`] | follow edges → the accounts that matter, with weights |
 
 pub mod bin;
@@ -29,6 +30,7 @@ pub mod read;
 pub mod reader;
 pub mod rejects;
 pub mod select;
+pub mod simulate;
 
 pub use error::Error;
 pub use headwater_score::{Scorer, Sentiment};

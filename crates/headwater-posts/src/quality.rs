@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::bin::CLIP;
 use crate::select::Dropped;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// How many rows may be unreadable before the whole file is doubted.
@@ -63,7 +63,8 @@ impl MaxBad {
 
 /// What came in and what became of it. Rows = rejected + posts; posts = duplicates + updates + dropped +
 /// kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Quality {
     /// Posts met, readable or not.
@@ -105,6 +106,7 @@ pub struct Quality {
     /// Last post that was kept.
     pub last: String,
     /// User by user, in order of first appearance.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_user: Vec<UserQuality>,
     /// What should be known of the beliefs; not part of the summary's JSON, which has the numbers.
     #[serde(skip)]
@@ -112,7 +114,7 @@ pub struct Quality {
 }
 
 /// How much a user says.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserQuality {
     /// The name.
     pub user: String,
@@ -156,7 +158,7 @@ pub enum LossReason {
 }
 
 /// What should be known of beliefs before they are used. Its text names no option: callers add how to avoid it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum IngestWarning {

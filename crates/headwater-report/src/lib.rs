@@ -15,6 +15,7 @@
 //! | [`export`] | files for Gephi, networkx, igraph, d3 and spreadsheets |
 //! | [`style`] | colours, dashes, sizes |
 
+mod artifacts;
 pub mod chart;
 mod error;
 pub mod explanation;
@@ -28,6 +29,7 @@ mod scale;
 pub mod style;
 mod svg;
 
+pub use artifacts::{NETWORK_FILE, REPORT_FILE, RUN_ARTIFACTS};
 pub use chart::{Axis, Chart, Point, Series, Shape};
 pub use error::Error;
 pub use explanation::Explanation;

@@ -63,7 +63,7 @@ pub(super) fn write_page(path: &Path, out: &Path, headlines: &[(&Experiment, Hea
         }
         text.push('\n');
     }
-    write(path, text.as_bytes())
+    Ok(write(path, text.as_bytes())?)
 }
 
 /// How many claims stand how, and what does not hold.

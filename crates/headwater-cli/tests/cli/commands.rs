@@ -1,8 +1,8 @@
 //! The program from outside: what it prints, writes and refuses.
 
+use crate::place::Place;
 use serde_json::Value;
 use std::path::Path;
-use crate::place::Place;
 
 /// A small world in `w`.
 fn with_world(arguments: &str) -> Place {

@@ -1,23 +1,14 @@
-//! What a run recorded (`run.json`), as rows of label and value. Paths are left out: they say more about the analyst's
+//! What a run recorded, as rows of label and value. Paths are left out: they say more about the analyst's
 //! machine than about the data.
 
-use serde::Serialize;
+use headwater_discover::{InputFile, RunRecord};
 use serde_json::Value;
 
-/// Rows for the page: what became of the data, and how it was done.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Facts {
-    /// Rows read, kept, dropped and why.
-    pub quality: Vec<(String, String)>,
-    /// Options, seed, hashes.
-    pub method: Vec<(String, String)>,
-    /// What was asked for, as given.
-    pub topic: Vec<String>,
-}
+/// Rows of label and value.
+type Rows = Vec<(String, String)>;
 
-/// Options that say where things are.
-const PLACES: [&str; 10] =
-    ["posts", "users", "graph", "rejects", "pseudonymise", "model", "cache", "hub_url", "topic", "seed"];
+/// Options that name files, or that are shown elsewhere.
+const HIDDEN: [&str; 9] = ["posts", "users", "graph", "rejects", "pseudonymise", "model", "topic", "seed", "common"];
 
 /// Labels of counts, in the order they are read; others come last and are called by their key.
 const LABELS: [(&str, &str); 19] = [
@@ -42,35 +33,37 @@ const LABELS: [(&str, &str); 19] = [
     ("graph", "graph"),
 ];
 
-impl Facts {
-    /// From `run.json`, or what of it is known while a run is under way.
-    pub fn of(run: &Value) -> Self {
-        let mut facts = Facts::default();
-        flatten(&run["counts"], "", &mut facts.quality);
-        let text = |value: &Value| plain(value).filter(|text| !text.is_empty());
-        let mut add = |label: &str, value: Option<String>| {
-            facts.method.extend(value.map(|value| (label.to_owned(), value)));
-        };
-        let topics: Vec<String> =
-            run["topic"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-        add("topic", (!topics.is_empty()).then(|| topics.join(" · ")));
-        add("version", text(&run["version"]));
-        add("seed", text(&run["seed"]));
-        add("choice of weights", text(&run["choice"]));
-        add("names", (!run["pseudonyms"].is_null()).then(|| "replaced by keyed hashes".to_owned()));
-        for (option, value) in run["options"].as_object().into_iter().flatten() {
-            if !PLACES.contains(&option.as_str()) && *value != Value::Bool(false) {
-                add(&format!("--{}", option.replace('_', "-")), text(value));
-            }
+/// What became of the posts: rows read, kept, left out and why.
+pub(super) fn quality_rows(run: &RunRecord) -> Rows {
+    let mut rows = Rows::new();
+    flatten(&as_json(&run.counts), "", &mut rows);
+    rows
+}
+
+/// How it was done: topic, version, options, hashes.
+pub(super) fn method_rows(run: &RunRecord) -> Rows {
+    let mut rows = Rows::new();
+    let mut add = |label: &str, value: Option<String>| {
+        rows.extend(value.filter(|value| !value.is_empty()).map(|value| (label.to_owned(), value)));
+    };
+    add("topic", Some(run.topic.join(" · ")));
+    add("version", Some(run.version.clone()));
+    add("seed", Some(run.seed.to_string()));
+    add("choice of weights", run.choice.map(|choice| choice.to_string()));
+    add("names", run.pseudonyms.as_ref().map(|_| "replaced by keyed hashes".to_owned()));
+    for (option, value) in as_json(&run.options).as_object().into_iter().flatten() {
+        if !HIDDEN.contains(&option.as_str()) && *value != Value::Bool(false) {
+            add(&format!("option {}", option.replace('_', "-")), plain(value));
         }
-        for input in run["inputs"].as_array().into_iter().flatten() {
-            if let (Some(role), Some(hash)) = (input["role"].as_str(), input["sha256"].as_str()) {
-                add(&format!("SHA-256 of {role}"), Some(hash.to_owned()));
-            }
-        }
-        facts.topic = topics;
-        facts
     }
+    for InputFile { role, sha256, .. } in &run.inputs {
+        add(&format!("SHA-256 of {role}"), Some(sha256.clone()));
+    }
+    rows
+}
+
+fn as_json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 fn flatten(value: &Value, above: &str, rows: &mut Vec<(String, String)>) {
@@ -110,26 +103,27 @@ mod tests {
 
     #[test]
     fn a_run_becomes_rows_without_paths() {
-        let run = json!({
+        let run: RunRecord = serde_json::from_value(json!({
+            "format": "headwater-run/2", "program": "headwater", "model_format": "headwater-model/2",
             "version": "1.2.3", "seed": 21, "topic": ["a OR b"], "pseudonyms": "abc", "choice": null,
             "inputs": [{"role": "posts", "path": "some/where.csv", "bytes": 3, "sha256": "00ff"}],
             "options": {"bin": "day", "posts": ["some/where.csv"], "lang": [], "carry_forward": false, "to": null},
-            "counts": {"rows": 10, "rejected": 0, "silent_share": 0.25, "dropped": {"off_topic": 3, "lang": 0}},
-        });
-        let facts = Facts::of(&run);
+            "counts": {"rows": 10, "rejected": 0, "silent_share": 0.25, "dropped": {"topic": 3, "language": 0}},
+        }))
+        .unwrap();
         let row = |label: &str, value: &str| (label.to_owned(), value.to_owned());
         let quality =
-            [row("rows read", "10"), row("posts left out: off topic", "3"), row("silent (user and bin)", "25.0%")];
-        assert_eq!(facts.quality, quality);
-        let method = [
+            [row("rows read", "10"), row("posts left out: topic", "3"), row("silent (user and bin)", "25.0%")];
+        assert_eq!(quality_rows(&run), quality);
+        let method = method_rows(&run);
+        let begin = [
             row("topic", "a OR b"),
             row("version", "1.2.3"),
             row("seed", "21"),
             row("names", "replaced by keyed hashes"),
-            row("--bin", "day"),
-            row("SHA-256 of posts", "00ff"),
         ];
-        assert_eq!(facts.method, method);
-        assert_eq!(Facts::of(&json!(null)), Facts::default());
+        assert_eq!(method[..4], begin);
+        assert!(method.contains(&row("option bin", "day")) && method.contains(&row("SHA-256 of posts", "00ff")));
+        assert!(!method.iter().any(|(label, value)| label.contains("posts") && value.contains("where")));
     }
 }

@@ -12,7 +12,6 @@ mod pack;
 mod verdict;
 
 pub use cards::{Card, Without};
-pub use facts::Facts;
 pub use opinions::Opinions;
 pub use pack::Packed;
 pub use verdict::PageVerdict;
@@ -27,6 +26,7 @@ use headwater::influence::Influence;
 use headwater::model::{ChangeKind, Track};
 use headwater::words::{count, number, percent, within};
 use headwater::{Combination, Model, Panel, influence};
+use headwater_discover::{Discovery, RunRecord};
 use headwater_files::show_time;
 use pack::brief;
 use serde::{Deserialize, Serialize};
@@ -80,8 +80,8 @@ pub struct ReportInput<'a> {
     pub graph: Option<&'a Graph>,
     /// What is known of the truth.
     pub truth: Option<&'a GroundTruth>,
-    /// What a run recorded.
-    pub facts: Option<&'a Facts>,
+    /// The record of the run.
+    pub run: Option<&'a RunRecord>,
     /// Above everything; chosen from the topic when empty.
     pub title: &'a str,
 }
@@ -89,7 +89,18 @@ pub struct ReportInput<'a> {
 impl<'a> ReportInput<'a> {
     /// A model and its ranking, and nothing else.
     pub fn new(model: &'a Model, ranking: &'a Ranking) -> Self {
-        ReportInput { model, ranking, beliefs: None, graph: None, truth: None, facts: None, title: "" }
+        ReportInput { model, ranking, beliefs: None, graph: None, truth: None, run: None, title: "" }
+    }
+
+    /// Everything that a run found.
+    pub fn from_discovery(found: &'a Discovery) -> Self {
+        ReportInput {
+            beliefs: Some(&found.panel),
+            graph: found.graph.as_ref(),
+            truth: found.truth.as_ref(),
+            run: Some(&found.run),
+            ..ReportInput::new(&found.model, &found.ranking)
+        }
     }
 
     /// Whether edges outside a graph were impossible.
@@ -321,7 +332,7 @@ fn carded(model: &Model, order: &[usize], left_off: &mut Vec<String>) -> Vec<usi
 }
 
 fn title(from: &ReportInput<'_>) -> String {
-    let topic = from.facts.map(|facts| facts.topic.join(", ")).filter(|topic| !topic.is_empty());
+    let topic = from.run.map(|run| run.topic.join(", ")).filter(|topic| !topic.is_empty());
     match (from.title, topic) {
         ("", Some(topic)) => format!("Who drives opinion: {topic}"),
         ("", None) => "Who drives opinion".to_owned(),
@@ -446,8 +457,8 @@ fn quality(from: &ReportInput<'_>) -> Vec<(String, String)> {
             add("most silent", format!("{name}, {} of the steps", percent(most as f64 / steps as f64)));
         }
     }
-    if let Some(facts) = from.facts {
-        rows.extend(facts.quality.iter().cloned());
+    if let Some(run) = from.run {
+        rows.extend(facts::quality_rows(run));
     }
     rows
 }
@@ -484,8 +495,8 @@ fn method(from: &ReportInput<'_>) -> Vec<(String, String)> {
         let parts = from.ranking.divergence.iter().map(|(name, value)| format!("{name} {}", number(*value)));
         parts.collect::<Vec<_>>().join(", ")
     });
-    match from.facts {
-        Some(facts) => rows.extend(facts.method.iter().cloned()),
+    match from.run {
+        Some(run) => rows.extend(facts::method_rows(run)),
         None => add("version", env!("CARGO_PKG_VERSION").to_owned()),
     }
     rows

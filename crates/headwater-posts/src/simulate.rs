@@ -1,14 +1,19 @@
-//! A world of posts: parameters of a noisy world in, what its people write, who follows whom and the truth out.
+//! Simulated posts with a known answer: parameters of a noisy world in, posts, follow edges and the truth out.
 //!
-//! Posts are put together from a bank of short sentences, all scored once; an agent who wants to say something as positive
-//! as its noisy belief takes the sentence that the built-in scorer reads so.
+//! Posts are put together from a bank of short sentences, all scored once; an account that holds a noisy belief takes the
+//! sentence that the built-in scorer reads so.
 
-use crate::error::CliError;
+use crate::bin::CLIP;
+use crate::calendar::{Bin, Calendar};
+use crate::{Error, PostsInput, Scorer};
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Model, Roster};
-use headwater_posts::bin::CLIP;
-use headwater_score::Scorer;
-use headwater_score::builtin::Builtin;
+use headwater_files::Edges;
+use headwater_score::Builtin;
+use jiff::tz::TimeZone;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Names of the agents. The first is the influencer's, and stands in the middle of the alphabet: order tells nothing.
 const NAMES: [&str; 24] = [
@@ -73,28 +78,32 @@ const DAY: i64 = 86_400;
 
 /// One post.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Post {
-    pub(crate) user: &'static str,
+pub struct SimulatedPost {
+    /// The account.
+    pub user: &'static str,
     /// Seconds since 1970.
-    pub(crate) time: i64,
-    pub(crate) text: String,
+    pub time: i64,
+    /// What it says.
+    pub text: String,
 }
 
-/// What people write, and what is behind it.
-pub(crate) struct PostWorld {
+/// Posts and the network behind them.
+#[derive(Debug, Clone)]
+pub struct PostWorld {
     /// By time.
-    pub(crate) posts: Vec<Post>,
-    /// Who is heard by whom: source, target.
-    pub(crate) follows: Vec<(&'static str, &'static str)>,
-    pub(crate) truth: Model,
+    pub posts: Vec<SimulatedPost>,
+    /// Who follows whom: source, target; the target follows the source.
+    pub follows: Vec<(&'static str, &'static str)>,
+    /// The network that made them.
+    pub truth: Model,
 }
 
 impl PostWorld {
-    /// The agent everybody listens to.
-    pub(crate) const INFLUENCER: &'static str = NAMES[0];
+    /// The account most others listen to.
+    pub const INFLUENCER: &'static str = NAMES[0];
 
-    /// A world with one well-informed agent whom most others follow.
-    pub(crate) fn new(seed: u64, days: usize, noise: f64) -> Result<Self, CliError> {
+    /// A world with one well-informed account that most others follow, over so many days, with posts of this noise.
+    pub fn new(seed: u64, days: usize, noise: f64) -> Result<Self, Error> {
         let params = NoisyWorld { agents: NAMES.len(), steps: days, noise, seed, ..NoisyWorld::default() };
         let (panel, mut truth) = noisy(&params)?;
         truth.roster = Roster::new(NAMES, ["positive", "negative"])?;
@@ -106,15 +115,15 @@ impl PostWorld {
             let start = posts.len();
             for (agent, user) in NAMES.into_iter().enumerate() {
                 let count = panel.posts(day, agent);
-                let mood = panel.cells()[day * NAMES.len() + agent];
+                let belief = panel.cells()[day * NAMES.len() + agent];
                 for number in 0..count {
                     // Evenly about the mean of the day, which the noise has already moved.
                     let place = (f64::from(number) + 0.5) / f64::from(count);
-                    let wanted = mood + noise * (2.0 * place - 1.0) + unsaid[agent];
+                    let wanted = belief + noise * (2.0 * place - 1.0) + unsaid[agent];
                     let (said, text) = bank.nearest(wanted);
                     unsaid[agent] = wanted - said;
                     let second = (place * DAY as f64) as i64 + agent as i64;
-                    posts.push(Post {
+                    posts.push(SimulatedPost {
                         user,
                         time: FIRST_DAY + DAY * day as i64 + second.min(DAY - 1),
                         text: text.clone(),
@@ -130,6 +139,30 @@ impl PostWorld {
         let follows = heard.map(|(speaker, listener, _)| (NAMES[speaker], NAMES[listener])).collect();
         Ok(PostWorld { posts, follows, truth })
     }
+
+    /// The rows of a table `user,time,text`.
+    pub fn rows(&self) -> impl Iterator<Item = [String; 3]> {
+        let calendar = Calendar::new(Bin::Day, TimeZone::UTC);
+        self.posts.iter().map(move |post| [post.user.to_owned(), calendar.show(post.time), post.text.clone()])
+    }
+
+    /// The posts as a table in memory.
+    pub fn posts_input(&self) -> PostsInput {
+        let rows: Vec<[String; 3]> = self.rows().collect();
+        let column = |position: usize| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row[position].as_str())))
+        };
+        let table = [("user", column(0)), ("time", column(1)), ("text", column(2))];
+        // Columns of equal length with names of their own always make a table.
+        let batches = RecordBatch::try_from_iter(table).into_iter().collect::<Vec<_>>();
+        PostsInput::from(batches)
+    }
+
+    /// The follow edges.
+    pub fn edges(&self) -> Result<Edges, Error> {
+        let rows = self.follows.iter().map(|(source, target)| ((*source).to_owned(), (*target).to_owned(), None));
+        Ok(Edges::of(Path::new("graph"), rows)?)
+    }
 }
 
 /// Sentences by the log-odds that the built-in scorer gives them.
@@ -138,7 +171,7 @@ struct Bank {
 }
 
 impl Bank {
-    fn new() -> Result<Self, CliError> {
+    fn new() -> Result<Self, Error> {
         let mut texts = Vec::new();
         for opening in OPENINGS {
             for subject in SUBJECTS {

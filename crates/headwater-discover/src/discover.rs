@@ -1,0 +1,653 @@
+//! The pipeline: posts to a ranking with its verdict.
+
+use crate::event::{Event, Warning};
+use crate::follow_graph::{GraphInput, RunGraph};
+use crate::journal::Journal;
+use crate::pseudonyms::Pseudonyms;
+use crate::record::{Hasher, InFiles, InputFile, RUN_FORMAT, RunOptions, RunRecord, ScoreResult, StageName, stage_key};
+use crate::store::{RUN_FILE, Stage, Store, write_file};
+use crate::{Discovery, Error};
+use headwater::compare::GroundTruth;
+use headwater::evaluate::{Bootstrap, CircularShifts, draw_many};
+use headwater::graph::Graph;
+use headwater::learn::gsl::Constraint;
+use headwater::learn::state_space::StateSpaceParams;
+use headwater::model::WeightKind;
+use headwater::progress::{self, Progress};
+use headwater::ranking::Uncertainty;
+use headwater::{Method, Model, Panel, Ranking, Roster, fit};
+use headwater_files::{
+    Groups, MODEL_FORMAT, edges_csv, ranking_csv, read_groups, read_model, read_panel, write_json, write_model,
+};
+use headwater_posts::{PostOptions, PostsInput, ScorerChoice, UserList};
+use headwater_score::{ModelSource, Scorer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What people believed, bin by bin, as probabilities.
+pub const BELIEFS_FILE: &str = "beliefs.parquet";
+/// The same as log-ratios at full precision: what the model was learned from, and what a repeat of the run starts from.
+pub const LOG_BELIEFS_FILE: &str = "log-beliefs.parquet";
+/// The model.
+pub const MODEL_FILE: &str = "model.json";
+/// The ranking, the same as a table, and the edges.
+pub const RANKING_FILES: [&str; 3] = ["ranking.json", "ranking.csv", "edges.csv"];
+
+/// Above this many accounts the null test runs only when asked for: each draw takes a fit.
+pub const NULL_TEST_ACCOUNTS: usize = 100;
+
+/// Resamples and circular shifts by default.
+pub const USUAL_DRAWS: u64 = 200;
+
+/// Posts in, a ranking with its verdict out.
+///
+/// Stages: read, score and bin the posts; fit the state-space model; rank accounts with intervals and a null test; make the
+/// store's artifacts. With [`Store::folder`] every stage is resumable.
+///
+/// ```
+/// use headwater::progress::Progress;
+/// use headwater_discover::{Discover, Store};
+/// use headwater_posts::simulate::PostWorld;
+/// let world = PostWorld::new(21, 60, 0.7)?;
+/// let mut discover = Discover::new(world.posts_input());
+/// discover.graph = Some(world.edges()?.into());
+/// (discover.uncertainty.bootstrap, discover.uncertainty.null) = (20, Some(20));
+/// let found = discover.run(&mut Store::memory(), &Progress::default())?;
+/// println!("{}", found.verdict);
+/// assert_eq!(found.ranking.agents.len(), 24);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Discover {
+    /// Where the posts are.
+    pub posts: PostsInput,
+    /// Which posts count, and as what.
+    pub options: PostOptions,
+    /// The text model, where the options ask for one.
+    pub text_model: Option<ModelSource>,
+    /// Where to list the rows that cannot be read, as CSV `file,line,reason`.
+    pub rejects: Option<PathBuf>,
+    /// Who follows whom; without it anybody may influence anybody.
+    pub graph: Option<GraphInput>,
+    /// How the network is fitted; `support` and `common` are filled in from `graph` and `common`.
+    pub fit: StateSpaceParams,
+    /// Groups whose previous mean may move their members beside the network.
+    pub common: Option<CommonInput>,
+    /// Intervals and the null test.
+    pub uncertainty: UncertaintyOptions,
+    /// Replaces names of accounts everywhere.
+    pub pseudonyms: Option<Pseudonyms>,
+    /// What is known of the truth, for the report.
+    pub truth: Option<GroundTruth>,
+}
+
+/// Groups whose previous mean may move their members beside the network.
+#[derive(Debug, Clone)]
+pub enum CommonInput {
+    /// All accounts are one group.
+    Network,
+    /// A CSV file `agent,group`.
+    File(PathBuf),
+    /// Groups in memory.
+    Groups(Groups),
+}
+
+/// Intervals and the null test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UncertaintyOptions {
+    /// Bootstrap resamples; 0 for no intervals.
+    pub bootstrap: u64,
+    /// Circular shifts; 0 for no null test; `None` for [`USUAL_DRAWS`] up to [`NULL_TEST_ACCOUNTS`] accounts.
+    pub null: Option<u64>,
+    /// How many accounts the top is.
+    pub top: usize,
+    /// Of resamples and shifts.
+    pub seed: u64,
+}
+
+impl Default for UncertaintyOptions {
+    fn default() -> Self {
+        UncertaintyOptions { bootstrap: USUAL_DRAWS, null: None, top: 3, seed: 21 }
+    }
+}
+
+/// Receives what happens during a run.
+pub type Observer<'a> = &'a (dyn Fn(Event) + Sync);
+
+impl Discover {
+    /// With default options.
+    pub fn new(posts: PostsInput) -> Self {
+        Discover {
+            posts,
+            options: PostOptions::default(),
+            text_model: None,
+            rejects: None,
+            graph: None,
+            fit: StateSpaceParams::default(),
+            common: None,
+            uncertainty: UncertaintyOptions::default(),
+            pseudonyms: None,
+            truth: None,
+        }
+    }
+
+    /// Runs all stages. Errors: see [`Error`]; [`headwater::Error::Stopped`] once `progress` is asked to stop.
+    pub fn run(&self, store: &mut Store, progress: &Progress) -> Result<Discovery, Error> {
+        self.run_observed(store, progress, &|_| ())
+    }
+
+    /// The same, telling an observer what happens on the way.
+    pub fn run_observed(
+        &self,
+        store: &mut Store,
+        progress: &Progress,
+        observer: Observer<'_>,
+    ) -> Result<Discovery, Error> {
+        progress.run(|| Run { discover: self, observer }.stages(store, progress))?
+    }
+
+    /// What can be checked before anything is read.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.fit.weights == Some(WeightKind::Strengths) && self.graph.is_none() {
+            return Err(Error::StrengthsWithoutGraph);
+        }
+        if self.fit.weights == Some(WeightKind::Strengths) && self.fit.constraint == Constraint::Free {
+            return Err(Error::StrengthsUnconstrained);
+        }
+        self.fit.check()?;
+        Ok(self.options.check()?)
+    }
+}
+
+/// One run under way.
+pub(crate) struct Run<'a> {
+    pub(crate) discover: &'a Discover,
+    pub(crate) observer: Observer<'a>,
+}
+
+/// What the first stage makes.
+pub(crate) struct Ingested {
+    pub(crate) panel: Panel,
+    pub(crate) graph: Option<Graph>,
+}
+
+impl Run<'_> {
+    fn stages(&self, store: &mut Store, progress: &Progress) -> Result<Discovery, Error> {
+        let discover = self.discover;
+        discover.check()?;
+        self.check_outputs(store)?;
+        let mut pseudonyms = discover.pseudonyms.clone();
+        let inputs = self.inputs()?;
+        let graph_input = discover.graph.as_ref();
+        let follow_graph = graph_input.map(|input| RunGraph::read(input, pseudonyms.as_mut())).transpose()?;
+        let fingerprint = pseudonyms.as_ref().map(Pseudonyms::fingerprint);
+        let hashes = |role: &str| -> Vec<&str> {
+            inputs.iter().filter(|input| input.role == role).map(|input| input.sha256.as_str()).collect()
+        };
+        let mut reused = |name: StageName| (self.observer)(Event::Reused(name));
+        let mut options = self.options();
+
+        let read = ["posts", "users", "graph", "scorer"].map(&hashes);
+        let stage = Stage {
+            name: StageName::Score,
+            depends: json!({
+                "inputs": read,
+                "options": options.of_posts(),
+                "pseudonyms": fingerprint,
+            }),
+            files: &[BELIEFS_FILE, LOG_BELIEFS_FILE],
+        };
+        let (ingested, scored) = store.stage(
+            &stage,
+            &mut reused,
+            |work| self.ingest(work, pseudonyms.as_mut(), follow_graph.as_ref()),
+            |path, _: &ScoreResult| {
+                let panel = read_panel(&path(LOG_BELIEFS_FILE))?;
+                // What became of the graph was counted with the posts.
+                let graph = follow_graph.as_ref().map(|graph| graph.among(panel.roster(), 0, 0)).transpose()?;
+                Ok(Ingested { graph: graph.map(|(graph, _)| graph), panel })
+            },
+        )?;
+        let Ingested { panel, graph } = ingested;
+
+        let on_graph = json!([hashes("graph"), fingerprint]);
+        let stage = Stage {
+            name: StageName::Learn,
+            depends: json!({
+                "beliefs": store.hash(LOG_BELIEFS_FILE),
+                "graph": on_graph,
+                "groups": hashes("groups"),
+                "options": options.of_fit(),
+            }),
+            files: &[MODEL_FILE],
+        };
+        let (model, _) = store.stage(
+            &stage,
+            &mut reused,
+            |work| {
+                let model = self.learn(&panel, graph.as_ref(), pseudonyms.as_mut(), progress)?;
+                if let Some(work) = work {
+                    write_model(&work.join(MODEL_FILE), &model)?;
+                }
+                Ok((model, InFiles {}))
+            },
+            |path, _| Ok(read_model(&path(MODEL_FILE))?),
+        )?;
+
+        let uncertainty = self.uncertainty(panel.agents());
+        options.null = uncertainty.null.unwrap_or(0);
+        let depends = json!({
+            "beliefs": store.hash(LOG_BELIEFS_FILE),
+            "model": store.hash(MODEL_FILE),
+            "graph": on_graph,
+            "seed": uncertainty.seed,
+        });
+        let draws_key = stage_key(StageName::Rank, &depends);
+        let asked = json!([uncertainty.bootstrap, uncertainty.null, uncertainty.top]);
+        let stage = Stage { name: StageName::Rank, depends: json!([depends, asked]), files: &RANKING_FILES };
+        let (ranking, _) = store.stage(
+            &stage,
+            &mut reused,
+            |work| {
+                let ranking = self.rank(work, &draws_key, &uncertainty, &model, &panel, graph.as_ref())?;
+                if let Some(work) = work {
+                    write_ranking(work, &ranking, &model)?;
+                }
+                Ok((ranking, InFiles {}))
+            },
+            |path, _| {
+                let mut ranking: Ranking = read_json(&path(RANKING_FILES[0]))?;
+                ranking.notes = Ranking::new(&model)?.notes;
+                if uncertainty.bootstrap.is_some() || uncertainty.null.is_some() {
+                    ranking.add_refit_note(&model);
+                }
+                Ok(ranking)
+            },
+        )?;
+
+        let quality = scored.counts.quality.clone();
+        let run = self.record(inputs, options, fingerprint, scored, &model, &ranking);
+        let (truth, verdict) = (discover.truth.clone(), ranking.verdict.clone());
+        let mut discovery = Discovery { panel, quality, graph, model, ranking, verdict, truth, run };
+        let artifacts = store.artifacts().to_vec();
+        if !artifacts.is_empty() {
+            let made = [LOG_BELIEFS_FILE, MODEL_FILE, RANKING_FILES[0]].map(|file| store.hash(file).map(str::to_owned));
+            let files: Vec<&str> = artifacts.iter().map(|artifact| artifact.file).collect();
+            let stage = Stage {
+                name: StageName::Report,
+                depends: json!({
+                    "files": made,
+                    "graph": on_graph,
+                    "truth": discovery.truth.as_ref().map(|truth| format!("{truth:?}")),
+                    "record": discovery.run,
+                }),
+                files: &files,
+            };
+            store.stage(
+                &stage,
+                &mut reused,
+                |work| {
+                    let _stage = progress::stage("making the report", 0);
+                    for artifact in &artifacts {
+                        let rendered = (artifact.render)(&discovery);
+                        let bytes = rendered.map_err(|problem| Error::Artifact { file: artifact.file, problem })?;
+                        if let Some(work) = work {
+                            write_file(work, artifact.file, &bytes)?;
+                        }
+                    }
+                    Ok(((), InFiles {}))
+                },
+                |_, _| Ok(()),
+            )?;
+        }
+        store.finish(&mut discovery.run)?;
+        Ok(discovery)
+    }
+}
+
+impl Run<'_> {
+    /// No file is both read and written.
+    fn check_outputs(&self, store: &Store) -> Result<(), Error> {
+        let Some(folder) = store.path() else { return Ok(()) };
+        let inputs: Vec<PathBuf> = self.input_paths().iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let artifacts = store.artifacts().iter().map(|artifact| artifact.file);
+        let files = [BELIEFS_FILE, LOG_BELIEFS_FILE, MODEL_FILE, RUN_FILE].into_iter().chain(RANKING_FILES);
+        for file in files.chain(artifacts) {
+            let path = folder.join(file);
+            if path.canonicalize().is_ok_and(|output| inputs.contains(&output)) {
+                return Err(Error::Overwrite { path });
+            }
+        }
+        Ok(())
+    }
+
+    /// Every file that is named as an input.
+    fn input_paths(&self) -> Vec<PathBuf> {
+        let Discover { posts, options, graph, common, .. } = self.discover;
+        let mut paths = match posts {
+            PostsInput::Files(files) => files.clone(),
+            _ => Vec::new(),
+        };
+        paths.extend(graph.as_ref().and_then(GraphInput::path).map(Path::to_owned));
+        if let Some(UserList::File(path)) = &options.users {
+            paths.push(path.clone());
+        }
+        if let Some(CommonInput::File(path)) = common {
+            paths.push(path.clone());
+        }
+        paths
+    }
+
+    /// Every input with its hash.
+    fn inputs(&self) -> Result<Vec<InputFile>, Error> {
+        let Discover { posts, options, text_model, graph, common, .. } = self.discover;
+        let _stage = progress::stage("hashing inputs", 0);
+        let mut inputs = Vec::new();
+        for path in posts.files()? {
+            inputs.push(InputFile::read("posts", &path)?);
+        }
+        if let PostsInput::Batches { batches, .. } = posts {
+            inputs.push(InputFile::in_memory("posts", |to| hash_batches(batches, to))?);
+        }
+        match graph {
+            Some(GraphInput::File(path)) => inputs.push(InputFile::read("graph", path)?),
+            Some(GraphInput::Edges(edges)) => inputs.push(InputFile::in_memory("graph", |to| hash_debug(edges, to))?),
+            None => {}
+        }
+        match &options.users {
+            Some(UserList::File(path)) => inputs.push(InputFile::read("users", path)?),
+            Some(UserList::Names(names)) => inputs.push(InputFile::in_memory("users", |to| hash_debug(names, to))?),
+            None => {}
+        }
+        match common {
+            Some(CommonInput::File(path)) => inputs.push(InputFile::read("groups", path)?),
+            Some(CommonInput::Groups(groups)) => {
+                inputs.push(InputFile::in_memory("groups", |to| hash_debug(&groups.sorted(), to))?);
+            }
+            Some(CommonInput::Network) | None => {}
+        }
+        if let Some(model) = self.text_model(text_model.as_ref()) {
+            let folder = model.folder(&mut fetch_progress())?;
+            inputs.extend(InputFile::read_folder("scorer", &folder)?);
+        }
+        Ok(inputs)
+    }
+
+    /// The text model, where the options ask for one.
+    fn text_model<'a>(&self, model: Option<&'a ModelSource>) -> Option<&'a ModelSource> {
+        model.filter(|_| self.discover.options.scorer == ScorerChoice::Roberta)
+    }
+
+    /// What scores the posts; none where they bring their own scores, or the built-in scorer does.
+    pub(crate) fn scorer(&self) -> Result<Option<Box<dyn Scorer>>, Error> {
+        let model = self.text_model(self.discover.text_model.as_ref());
+        Ok(model.map(|model| model.open(&mut fetch_progress())).transpose()?)
+    }
+
+    /// Every option as used.
+    fn options(&self) -> RunOptions {
+        let Discover { posts, options, text_model, rejects, graph, fit, common, uncertainty, pseudonyms, .. } =
+            self.discover;
+        let shown = |path: &Path| path.display().to_string();
+        let in_memory = || "in memory".to_owned();
+        let recorded = RunOptions {
+            posts: match posts {
+                PostsInput::Files(files) => files.iter().map(|path| shown(path)).collect(),
+                _ => vec![in_memory()],
+            },
+            preset: options.preset.map(|preset| preset.to_string()),
+            map: options.columns.iter().map(|(field, column)| format!("{field}={column}")).collect(),
+            max_bad: Some(options.max_bad.to_string()),
+            rejects: rejects.as_deref().map(shown),
+            topic: options.topic.clone(),
+            from: options.since.map(|moment| moment.to_string()),
+            to: options.until.map(|moment| moment.to_string()),
+            lang: options.languages_used(),
+            any_language: options.any_language,
+            reposts: named(&options.reposts),
+            min_posts: options.min_posts,
+            users: options.users.as_ref().map(|users| match users {
+                UserList::File(path) => shown(path),
+                UserList::Names(_) => in_memory(),
+            }),
+            scorer: named(&options.scorer),
+            model: self.text_model(text_model.as_ref()).map(|model| model.model.clone()),
+            hypotheses: options.hypotheses.names().len(),
+            bin: options.bin.to_string(),
+            timezone: options.timezone.iana_name().unwrap_or("UTC").to_owned(),
+            carry_forward: options.carry_forward,
+            graph: graph.as_ref().map(|graph| graph.path().map_or_else(in_memory, shown)),
+            pseudonymise: pseudonyms.is_some(),
+            adaptation: fit.adaptation,
+            constraint: named(&fit.constraint),
+            ridge: fit.ridge,
+            weights: fit.weights.map_or("auto", WeightKind::name).to_owned(),
+            shrinkage: fit.shrinkage,
+            rounds: fit.rounds,
+            common: common.as_ref().map(|common| match common {
+                CommonInput::Network => "network".to_owned(),
+                CommonInput::File(path) => shown(path),
+                CommonInput::Groups(_) => in_memory(),
+            }),
+            bootstrap: uncertainty.bootstrap,
+            null: uncertainty.null.unwrap_or(0),
+            top: uncertainty.top,
+            seed: uncertainty.seed,
+        };
+        if pseudonyms.is_some() { recorded.without_paths() } else { recorded }
+    }
+
+    /// The record, but for stages and timings, which the store knows.
+    fn record(
+        &self,
+        mut inputs: Vec<InputFile>,
+        mut options: RunOptions,
+        pseudonyms: Option<String>,
+        scored: ScoreResult,
+        model: &Model,
+        ranking: &Ranking,
+    ) -> RunRecord {
+        if pseudonyms.is_some() {
+            inputs.iter_mut().for_each(|input| input.path = None);
+        }
+        options.topic.clone_from(&scored.topic);
+        RunRecord {
+            format: RUN_FORMAT.to_owned(),
+            program: "headwater".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            model_format: MODEL_FORMAT.to_owned(),
+            seed: self.discover.uncertainty.seed,
+            inputs,
+            options,
+            pseudonyms,
+            topic: scored.topic,
+            counts: scored.counts,
+            choice: model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection),
+            verdict: Some(ranking.verdict.clone()),
+            stages: BTreeMap::new(),
+            timings: BTreeMap::new(),
+        }
+    }
+
+    /// The posts, for messages.
+    pub(crate) fn posts_name(&self) -> String {
+        self.discover.posts.name().display().to_string()
+    }
+
+    /// Names the posts in an error of the library.
+    pub(crate) fn about(&self, source: headwater::Error) -> Error {
+        match source {
+            headwater::Error::Parameter { .. } | headwater::Error::Stopped => source.into(),
+            source => Error::Data { posts: self.posts_name(), source },
+        }
+    }
+
+    fn learn(
+        &self,
+        panel: &Panel,
+        graph: Option<&Graph>,
+        pseudonyms: Option<&mut Pseudonyms>,
+        progress: &Progress,
+    ) -> Result<Model, Error> {
+        let params = StateSpaceParams {
+            support: graph.map(|graph| graph.speakers().to_vec()),
+            common: self.groups(panel.roster(), pseudonyms)?,
+            ..self.discover.fit.clone()
+        };
+        let model = fit(panel, &Method::StateSpace(params), progress).map_err(|error| self.about(error))?;
+        for warning in &model.diagnostics.warnings {
+            (self.observer)(Event::Warning(Warning::Model(warning.clone())));
+        }
+        Ok(model)
+    }
+
+    /// The group of each account.
+    fn groups(&self, roster: &Roster, pseudonyms: Option<&mut Pseudonyms>) -> Result<Option<Vec<usize>>, Error> {
+        let hidden = pseudonyms.is_some();
+        let groups = match &self.discover.common {
+            None => return Ok(None),
+            Some(CommonInput::Network) => return Ok(Some(vec![0; roster.agents().len()])),
+            Some(CommonInput::Groups(groups)) => groups.clone(),
+            Some(CommonInput::File(path)) => match read_groups(path) {
+                Err(error) if hidden => return Err(Error::hiding_names(error)),
+                other => other?,
+            },
+        };
+        let groups = match pseudonyms {
+            Some(pseudonyms) => groups.renamed(|name| pseudonyms.replace(name)),
+            None => groups,
+        };
+        let (groups, ungrouped) = match groups.among(roster) {
+            Err(error) if hidden => return Err(Error::hiding_names(error)),
+            other => other?,
+        };
+        if ungrouped > 0 {
+            (self.observer)(Event::Warning(Warning::Ungrouped(ungrouped)));
+        }
+        Ok(Some(groups))
+    }
+
+    /// Which intervals and tests to compute.
+    fn uncertainty(&self, accounts: usize) -> Uncertainty {
+        let asked = &self.discover.uncertainty;
+        if asked.null.is_none() && accounts > NULL_TEST_ACCOUNTS {
+            (self.observer)(Event::NullTestOff { accounts });
+        }
+        let null = asked.null.unwrap_or(if accounts > NULL_TEST_ACCOUNTS { 0 } else { USUAL_DRAWS });
+        let some = |draws: u64| (draws > 0).then_some(draws);
+        Uncertainty { bootstrap: some(asked.bootstrap), null: some(null), top: asked.top, seed: asked.seed }
+    }
+
+    /// The ranking; draws are saved as they come, in the folder of the run.
+    fn rank(
+        &self,
+        work: Option<&Path>,
+        key: &str,
+        uncertainty: &Uncertainty,
+        model: &Model,
+        panel: &Panel,
+        graph: Option<&Graph>,
+    ) -> Result<Ranking, Error> {
+        let about = |error| self.about(error);
+        let mut ranking = Ranking::new(model)?;
+        ranking.add_activity(panel).map_err(about)?;
+        if let Some(graph) = graph {
+            ranking.add_graph(graph, &model.roster)?;
+        }
+        if uncertainty.bootstrap.is_some() || uncertainty.null.is_some() {
+            ranking.add_refit_note(model);
+        }
+        if let Some(count) = uncertainty.bootstrap {
+            let bootstrap = Bootstrap::new(panel, model, uncertainty.seed).map_err(about)?;
+            let draws = self.drawn("resampling", count, work, "resamples", key, |number| bootstrap.draw(number))?;
+            let intervals = bootstrap.intervals(&draws, uncertainty.top).map_err(about)?;
+            ranking.add_intervals(&intervals, &model.roster)?;
+        }
+        if let Some(count) = uncertainty.null {
+            let shifts = CircularShifts::for_model(panel, model, uncertainty.seed);
+            let observed = shifts.observed().map_err(about)?;
+            let draws = self.drawn("shifting circularly", count, work, "shifts", key, |number| shifts.draw(number))?;
+            ranking.add_significance(&CircularShifts::compare(&observed, &draws), model)?;
+        }
+        Ok(ranking)
+    }
+
+    /// Numbered draws, continued where an interrupted run left off.
+    fn drawn<T: Serialize + DeserializeOwned + Send>(
+        &self,
+        what: &str,
+        count: u64,
+        work: Option<&Path>,
+        name: &str,
+        key: &str,
+        draw: impl Fn(u64) -> Result<T, headwater::Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let mut saved = Vec::new();
+        let mut journal = None;
+        if let Some(work) = work {
+            let opened = Journal::open(&work.join(format!("{name}.jsonl")), key)?;
+            (journal, saved) = (Some(opened.0), opened.1);
+        }
+        let save = |_: u64, draws: &[T]| match &mut journal {
+            Some(journal) => journal.append(draws),
+            None => Ok(()),
+        };
+        let drawn = draw_many(what, 0..count, saved, save, draw);
+        drawn.map_err(|error| match error {
+            Error::Core(error) => self.about(error),
+            other => other,
+        })
+    }
+}
+
+/// The ranking in its three forms.
+fn write_ranking(work: &Path, ranking: &Ranking, model: &Model) -> Result<(), Error> {
+    write_json(&work.join(RANKING_FILES[0]), ranking)?;
+    write_file(work, RANKING_FILES[1], ranking_csv(ranking)?.as_bytes())?;
+    write_file(work, RANKING_FILES[2], edges_csv(ranking, model)?.as_bytes())
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    serde_json::from_str(&text).map_err(|error| Error::Record { problem: format!("{}: {error}", path.display()) })
+}
+
+/// Bytes that stand for tables in memory.
+fn hash_batches(batches: &[arrow_array::RecordBatch], to: &mut Hasher) -> Result<(), Error> {
+    let Some(first) = batches.first() else { return Ok(()) };
+    let unhashed = |error: arrow_schema::ArrowError| Error::Record { problem: error.to_string() };
+    let mut writer = arrow_ipc::writer::StreamWriter::try_new(to, &first.schema()).map_err(unhashed)?;
+    batches.iter().try_for_each(|batch| writer.write(batch)).map_err(unhashed)?;
+    writer.finish().map_err(unhashed)
+}
+
+/// Bytes that stand for a small value in memory.
+fn hash_debug(value: &impl Debug, to: &mut Hasher) -> Result<(), Error> {
+    write!(to, "{value:?}").map_err(|error| Error::Record { problem: error.to_string() })
+}
+
+/// Reports how much of a model has been fetched.
+fn fetch_progress() -> impl FnMut(&str, u64, u64) {
+    let mut stage = None;
+    move |file: &str, done: u64, total: u64| {
+        if done == 0 {
+            // The stage of the file before ends first.
+            stage = None;
+        }
+        stage.get_or_insert_with(|| progress::stage(&format!("fetching {file}"), total)).at(done);
+    }
+}
+
+/// An enum's name as it is serialised.
+fn named(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,180 @@
+//! What can keep posts from becoming a ranking. Messages name what was met and what is needed; which option cures it is added
+//! by the command line and by Python, each in its own vocabulary.
+
+use crate::pseudonyms::SHORTEST_KEY;
+use std::path::PathBuf;
+
+/// Everything that can end a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The computation failed, or was stopped.
+    #[error(transparent)]
+    Core(#[from] headwater::Error),
+    /// The computation failed on what these posts gave.
+    #[error("{posts}: {source}")]
+    Data {
+        /// The posts, for a message.
+        posts: String,
+        /// Why.
+        source: headwater::Error,
+    },
+    /// A file of ours cannot be read or written.
+    #[error(transparent)]
+    Files(#[from] headwater_files::Error),
+    /// The posts cannot be used.
+    #[error(transparent)]
+    Posts(#[from] headwater_posts::Error),
+    /// No post is kept, or only those of one account.
+    #[error("{posts}: {source}")]
+    NothingKept {
+        /// The posts, for a message.
+        posts: String,
+        /// Why.
+        source: headwater_posts::Error,
+    },
+    /// The scorer cannot be used.
+    #[error(transparent)]
+    Score(#[from] headwater_score::Error),
+    /// A file cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("{}: cannot write: {source}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A pipe or standard input, which can be read only once.
+    #[error("{}: is not a regular file; a run reads its inputs twice, once for their hash", path.display())]
+    NotAFile {
+        /// Which.
+        path: PathBuf,
+    },
+    /// An output would overwrite an input.
+    #[error("{}: is an input of this run and would be overwritten", path.display())]
+    Overwrite {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The key for pseudonyms cannot be read.
+    #[error("{}: cannot read the key: {source}", path.display())]
+    Key {
+        /// The key file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The key for pseudonyms can be guessed.
+    #[error("{}: the key has {bytes} bytes; at least {SHORTEST_KEY} are needed", path.display())]
+    ShortKey {
+        /// The key file.
+        path: PathBuf,
+        /// Its length.
+        bytes: usize,
+    },
+    /// Two accounts would become one.
+    #[error("two accounts have the same pseudonym under this key")]
+    PseudonymCollision,
+    /// A problem whose description may contain a name, in a run that replaces names.
+    #[error("{place}: cannot be used; the reason may contain a name, and names are not shown")]
+    Hidden {
+        /// File and line.
+        place: String,
+    },
+    /// Columns are missing, and those that are there may be named after accounts.
+    #[error("{}: there is no {}; the columns found may be names and are not shown", path.display(), missing.join(", no "))]
+    HiddenColumns {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for.
+        missing: Vec<String>,
+    },
+    /// The graph and the posts have no account in common.
+    #[error(
+        "{graph}: none of its {users} accounts, such as {first:?}, has a post; the posts are by {posters} other accounts{}",
+        example.as_ref().map_or(String::new(), |name| format!(", such as {name:?}"))
+    )]
+    GraphWithoutPosters {
+        /// The graph, for a message.
+        graph: String,
+        /// Accounts in the graph.
+        users: usize,
+        /// One of them.
+        first: String,
+        /// Accounts that post.
+        posters: usize,
+        /// One of them.
+        example: Option<String>,
+    },
+    /// No edge is left among those who post.
+    #[error("{graph}: none of its {edges} edges joins two accounts whose posts are kept")]
+    GraphWithoutEdges {
+        /// The graph, for a message.
+        graph: String,
+        /// How many edges it has.
+        edges: usize,
+    },
+    /// The accounts asked for are not in the graph.
+    #[error("none of the accounts asked for is in the graph")]
+    UsersOutsideGraph,
+    /// Too little time.
+    #[error("{posts}: posts from {first} to {last} fill {bins} time bins; at least {needed} are needed")]
+    TooFewBins {
+        /// The posts, for a message.
+        posts: String,
+        /// First post.
+        first: String,
+        /// Last post.
+        last: String,
+        /// Bins filled.
+        bins: u64,
+        /// Bins needed.
+        needed: u64,
+    },
+    /// Nothing changes.
+    #[error("{posts}: nobody's score ever changes, so there is nothing to learn from")]
+    ConstantScores {
+        /// The posts, for a message.
+        posts: String,
+    },
+    /// Speaker strengths without a graph.
+    #[error("speaker strengths need a graph of who follows whom")]
+    StrengthsWithoutGraph,
+    /// Speaker strengths without the simplex constraint.
+    #[error("speaker strengths are shares of attention and need the simplex constraint")]
+    StrengthsUnconstrained,
+    /// A report or an export cannot be made.
+    #[error("{file}: cannot be made: {problem}")]
+    Artifact {
+        /// Which.
+        file: &'static str,
+        /// Why.
+        problem: String,
+    },
+    /// A record cannot be written or read.
+    #[error("the record of the run cannot be kept: {problem}")]
+    Record {
+        /// Why.
+        problem: String,
+    },
+}
+
+impl Error {
+    /// The same without what may contain a name.
+    pub(crate) fn hiding_names(error: headwater_files::Error) -> Self {
+        use headwater_files::Error as Files;
+        match error {
+            Files::Place { path, place, .. } => Error::Hidden { place: format!("{}, {place}", path.display()) },
+            Files::File { path, .. } | Files::Data { path, .. } => Error::Hidden { place: path.display().to_string() },
+            other => other.into(),
+        }
+    }
+}

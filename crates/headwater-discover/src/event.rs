@@ -1,0 +1,87 @@
+//! What a run reports while it works, beside how far it is ([`headwater::progress`]).
+
+use crate::follow_graph::GraphCounts;
+use crate::record::StageName;
+use headwater::words::count;
+use headwater_posts::read::BadRow;
+use headwater_posts::{IngestWarning, Quality};
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Event {
+    /// An earlier run had finished this stage on the same inputs with the same options.
+    Reused(StageName),
+    /// Rows that cannot be read.
+    BadRows(Vec<BadRow>),
+    /// The posts were read, scored and binned.
+    Ingested(Box<Quality>),
+    /// The null test is off, because there are so many accounts and nobody asked for it.
+    NullTestOff {
+        /// How many.
+        accounts: usize,
+    },
+    /// Something a reader of the result must know.
+    Warning(Warning),
+}
+
+/// Something a reader of the result must know. Display names the facts; which option changes them is for the caller to add.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// About the posts.
+    Ingest(IngestWarning),
+    /// Accounts in the graph without a post that is kept.
+    GraphUsersWithoutPosts(GraphCounts),
+    /// Accounts that post, but are not in the graph.
+    UsersOutsideGraph(usize),
+    /// Accounts without an edge to or from another that posts.
+    UsersAlone(usize),
+    /// Accounts that no group was given for.
+    Ungrouped(usize),
+    /// About the model.
+    Model(String),
+}
+
+impl Warning {
+    /// What became of the graph, in warnings.
+    pub(crate) fn about_graph(counts: &GraphCounts) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if counts.users_without_posts > 0 {
+            warnings.push(Warning::GraphUsersWithoutPosts(counts.clone()));
+        }
+        if counts.users_outside > 0 {
+            warnings.push(Warning::UsersOutsideGraph(counts.users_outside));
+        }
+        if counts.users_alone > 0 {
+            warnings.push(Warning::UsersAlone(counts.users_alone));
+        }
+        warnings
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warning::Ingest(warning) => write!(f, "{warning}"),
+            Warning::GraphUsersWithoutPosts(counts) => write!(
+                f,
+                "{} of the graph without a post that is kept: left out, with {}",
+                count(counts.users_without_posts, "account"),
+                count(counts.edges - counts.edges_kept, "edge")
+            ),
+            Warning::UsersOutsideGraph(users) => {
+                write!(f, "{} outside the graph: their posts are left out", count(*users, "account"))
+            }
+            Warning::UsersAlone(users) => write!(
+                f,
+                "{} without an edge to or from anyone who posts: they influence nobody and nobody influences them",
+                count(*users, "account")
+            ),
+            Warning::Ungrouped(users) => {
+                write!(f, "{} without a group: they form a group of their own", count(*users, "account"))
+            }
+            Warning::Model(text) => write!(f, "{text}"),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The first stage: posts in, a panel of log-beliefs and the follow graph among its accounts out.
+
+use crate::Error;
+use crate::discover::{BELIEFS_FILE, Ingested, LOG_BELIEFS_FILE, Run};
+use crate::event::{Event, Warning};
+use crate::follow_graph::RunGraph;
+use crate::pseudonyms::Pseudonyms;
+use crate::record::{RunCounts, ScoreResult};
+use headwater_files::write_panel;
+use headwater_posts::read::BadRow;
+use headwater_posts::reader::PostBatch;
+use headwater_posts::{Error as PostsError, IngestWarning, PostHooks, RejectsFile, bin_posts};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Time bins that the learner needs.
+const FEWEST_BINS: u64 = 10;
+
+/// Instead of the reason why a row cannot be read, where names are replaced.
+const HIDDEN_REASON: &str = "cannot be read; why is not shown, because it may contain a name";
+
+/// Accounts that may count, under the names of this run.
+struct AllowedUsers {
+    /// Those that were asked for.
+    listed: Option<HashSet<String>>,
+    /// Those that are in the graph as well.
+    both: Option<HashSet<String>>,
+}
+
+/// Sees the posts as they come: renames, counts accounts outside the graph, reports bad rows.
+struct RunHooks<'a> {
+    run: &'a Run<'a>,
+    pseudonyms: Option<&'a mut Pseudonyms>,
+    graph: Option<&'a RunGraph>,
+    allowed: AllowedUsers,
+    outside: HashSet<String>,
+    inside: u64,
+    rejects: Option<RejectsFile>,
+}
+
+impl PostHooks for RunHooks<'_> {
+    fn batch(&mut self, batch: &mut PostBatch) {
+        for post in &mut batch.posts {
+            if let Some(pseudonyms) = self.pseudonyms.as_deref_mut() {
+                post.user = pseudonyms.replace(&post.user);
+            }
+            match self.graph {
+                Some(graph) if !graph.users.contains(&post.user) => {
+                    let asked = self.allowed.listed.as_ref().is_none_or(|listed| listed.contains(&post.user));
+                    if asked && !self.outside.contains(&post.user) {
+                        self.outside.insert(post.user.clone());
+                    }
+                }
+                _ => self.inside += 1,
+            }
+        }
+        if self.pseudonyms.is_some() {
+            // The text of a reason quotes the cell.
+            batch.bad.iter_mut().for_each(|bad| bad.reason = HIDDEN_REASON.to_owned());
+        }
+    }
+
+    fn bad_rows(&mut self, rows: &[BadRow]) -> Result<(), PostsError> {
+        if !rows.is_empty() {
+            (self.run.observer)(Event::BadRows(rows.to_vec()));
+        }
+        self.rejects.as_mut().map_or(Ok(()), |rejects| rejects.write(rows))
+    }
+
+    fn users(&self) -> Option<HashSet<String>> {
+        self.allowed.both.clone()
+    }
+
+    fn warning(&mut self, warning: &IngestWarning) {
+        (self.run.observer)(Event::Warning(Warning::Ingest(*warning)));
+    }
+}
+
+impl Run<'_> {
+    /// Reads, scores and bins the posts, and writes the beliefs to the folder, if any.
+    pub(crate) fn ingest(
+        &self,
+        work: Option<&Path>,
+        mut pseudonyms: Option<&mut Pseudonyms>,
+        graph: Option<&RunGraph>,
+    ) -> Result<(Ingested, ScoreResult), Error> {
+        let discover = self.discover;
+        let hidden = pseudonyms.is_some();
+        let allowed = self.allowed(pseudonyms.as_deref_mut(), graph)?;
+        let rejects = discover.rejects.as_deref().map(RejectsFile::create).transpose()?;
+        let scorer = self.scorer()?;
+        let mut hooks = RunHooks {
+            run: self,
+            pseudonyms: pseudonyms.as_deref_mut(),
+            graph,
+            allowed,
+            outside: HashSet::new(),
+            inside: 0,
+            rejects,
+        };
+        let read = bin_posts(&discover.posts, &discover.options, scorer, &mut hooks);
+        let RunHooks { allowed, outside, inside, rejects, .. } = hooks;
+        if let Some(rejects) = rejects {
+            rejects.close(read.is_ok())?;
+        }
+        let (beliefs, mut quality) = read.map_err(|error| match (error, graph) {
+            (PostsError::NothingLeft { .. }, Some(graph)) if inside == 0 && !outside.is_empty() => {
+                graph.no_posters(outside.len(), outside.iter().min())
+            }
+            (error, _) => self.unreadable(error, hidden),
+        })?;
+        if let Some(pseudonyms) = pseudonyms.as_deref() {
+            pseudonyms.check()?;
+        }
+        if quality.bins < FEWEST_BINS {
+            let (first, last) = (quality.first.clone(), quality.last.clone());
+            let (posts, bins) = (self.posts_name(), quality.bins);
+            return Err(Error::TooFewBins { posts, first, last, bins, needed: FEWEST_BINS });
+        }
+        if beliefs.is_constant() {
+            return Err(Error::ConstantScores { posts: self.posts_name() });
+        }
+        (self.observer)(Event::Ingested(Box::new(quality.clone())));
+        let panel = beliefs.panel().map_err(|error| match error {
+            PostsError::Core(error) => self.about(error),
+            other => other.into(),
+        })?;
+        if let Some(work) = work {
+            beliefs.write(&work.join(BELIEFS_FILE))?.commit()?;
+            write_panel(&work.join(LOG_BELIEFS_FILE), &panel)?.commit()?;
+        }
+        if let Some(allowed) = &allowed.both {
+            let present = panel.roster().agents().iter().filter(|name| allowed.contains(*name)).count();
+            quality.absent_users = allowed.len() - present;
+        }
+        let among = graph.map(|graph| graph.among(panel.roster(), quality.absent_users, outside.len())).transpose()?;
+        let warnings = match &among {
+            Some((_, counts)) => Warning::about_graph(counts),
+            None if quality.absent_users > 0 && allowed.both.is_some() => {
+                vec![Warning::Ingest(IngestWarning::AbsentUsers { users: quality.absent_users })]
+            }
+            None => Vec::new(),
+        };
+        warnings.into_iter().for_each(|warning| (self.observer)(Event::Warning(warning)));
+        let topic = discover.options.topic.iter().map(|topic| match pseudonyms.as_deref() {
+            Some(pseudonyms) => pseudonyms.redact(topic),
+            None => topic.clone(),
+        });
+        let (graph, counts) = among.unzip();
+        let result = ScoreResult { topic: topic.collect(), counts: RunCounts::new(quality, counts) };
+        Ok((Ingested { panel, graph }, result))
+    }
+
+    /// Names the posts, or hides what may contain a name.
+    fn unreadable(&self, error: PostsError, hidden: bool) -> Error {
+        match error {
+            PostsError::Columns { path, missing, .. } if hidden => {
+                Error::HiddenColumns { path, missing: missing.into_iter().map(str::to_owned).collect() }
+            }
+            PostsError::Line { path, line, .. } if hidden => {
+                Error::Hidden { place: format!("{}, line {line}", path.display()) }
+            }
+            PostsError::File { path, .. } if hidden => Error::Hidden { place: path.display().to_string() },
+            source @ (PostsError::NothingLeft { .. } | PostsError::OneUser { .. }) => {
+                Error::NothingKept { posts: self.posts_name(), source }
+            }
+            other => other.into(),
+        }
+    }
+
+    /// The accounts that may count.
+    fn allowed(&self, pseudonyms: Option<&mut Pseudonyms>, graph: Option<&RunGraph>) -> Result<AllowedUsers, Error> {
+        let Some(users) = &self.discover.options.users else {
+            return Ok(AllowedUsers { listed: None, both: graph.map(|graph| graph.users.clone()) });
+        };
+        let hidden = pseudonyms.is_some();
+        let listed = users.read().map_err(|error| self.unreadable(error, hidden))?;
+        let listed: HashSet<String> = match pseudonyms {
+            Some(pseudonyms) => listed.iter().map(|user| pseudonyms.replace(user)).collect(),
+            None => listed,
+        };
+        let both: HashSet<String> = match graph {
+            Some(graph) => listed.intersection(&graph.users).cloned().collect(),
+            None => listed.clone(),
+        };
+        if both.is_empty() {
+            return Err(Error::UsersOutsideGraph);
+        }
+        Ok(AllowedUsers { listed: Some(listed), both: Some(both) })
+    }
+}

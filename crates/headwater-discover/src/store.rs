@@ -1,0 +1,280 @@
+//! Where a run keeps its results: in memory, or in a folder that resumes.
+//!
+//! In a folder every stage writes its files and a record with their hashes into `.headwater`; a record is written after the
+//! files it names. At the end the files move up, `run.json` comes last, and `.headwater` is removed. A stage whose
+//! dependencies have not changed is loaded instead of run, from an interrupted run as well as from a finished one.
+
+use crate::record::{RunRecord, StageFiles, StageName, StageTiming, sha256_of_file, stage_key};
+use crate::{Discovery, Error};
+use headwater_files::{create_folder, write_bytes, write_json};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The record of a run, in its folder.
+pub const RUN_FILE: &str = "run.json";
+
+/// The subfolder of a run that is under way.
+const WORK_FOLDER: &str = ".headwater";
+
+/// A file made from a finished discovery for people or other programs, such as the report page.
+#[derive(Clone, Copy)]
+pub struct Artifact {
+    /// Its name in the folder.
+    pub file: &'static str,
+    /// Its contents.
+    pub render: fn(&Discovery) -> Result<Vec<u8>, String>,
+}
+
+impl std::fmt::Debug for Artifact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Artifact").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// Where a run keeps its results.
+///
+/// ```no_run
+/// use headwater_discover::Store;
+/// let in_memory = Store::memory();
+/// let resumable = Store::folder("results");
+/// ```
+#[derive(Debug)]
+pub struct Store {
+    folder: Option<Folder>,
+    artifacts: Vec<Artifact>,
+    done: Vec<(StageName, StageRecord, bool)>,
+}
+
+#[derive(Debug)]
+struct Folder {
+    out: PathBuf,
+    /// Where files are while a run is under way.
+    work: PathBuf,
+    /// Folders that did not exist before, the deepest first.
+    new: Vec<PathBuf>,
+}
+
+/// What a stage left behind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct StageRecord {
+    /// Hash of what it depended on.
+    key: String,
+    /// SHA-256 of the files it made.
+    files: BTreeMap<String, String>,
+    /// Its typed result, beside the files.
+    #[serde(default)]
+    result: Value,
+    #[serde(default)]
+    seconds: f64,
+}
+
+/// One stage: its name, what its result depends on, and the files it writes.
+pub(crate) struct Stage<'a> {
+    pub(crate) name: StageName,
+    pub(crate) depends: Value,
+    pub(crate) files: &'a [&'a str],
+}
+
+impl Store {
+    /// Keeps everything in memory and writes nothing.
+    pub fn memory() -> Self {
+        Store { folder: None, artifacts: Vec::new(), done: Vec::new() }
+    }
+
+    /// Writes to a folder, which is created where it does not exist, and resumes what it finds there.
+    pub fn folder(out: impl Into<PathBuf>) -> Self {
+        let out = out.into();
+        let work = out.join(WORK_FOLDER);
+        let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let new = work.ancestors().filter(missing).map(Path::to_owned).collect();
+        Store { folder: Some(Folder { out, work, new }), artifacts: Vec::new(), done: Vec::new() }
+    }
+
+    /// Writes these files to the folder as well.
+    pub fn with_artifacts(mut self, artifacts: &[Artifact]) -> Self {
+        self.artifacts = artifacts.to_vec();
+        self
+    }
+
+    /// The folder, where there is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.folder.as_ref().map(|folder| folder.out.as_path())
+    }
+
+    pub(crate) fn artifacts(&self) -> &[Artifact] {
+        &self.artifacts
+    }
+
+    /// Runs a stage, or loads what it made for the same key. `make` writes its files to the folder it is given, if any, and
+    /// returns the stage's value with the result to record; `load` reads the value back from the files.
+    pub(crate) fn stage<T, R: Serialize + DeserializeOwned>(
+        &mut self,
+        stage: &Stage<'_>,
+        reused: &mut dyn FnMut(StageName),
+        make: impl FnOnce(Option<&Path>) -> Result<(T, R), Error>,
+        load: impl FnOnce(&dyn Fn(&str) -> PathBuf, &R) -> Result<T, Error>,
+    ) -> Result<(T, R), Error> {
+        let Some(folder) = &self.folder else {
+            let started = Instant::now();
+            let made = make(None)?;
+            let record = StageRecord::new(String::new(), BTreeMap::new(), &made.1, started)?;
+            self.done.push((stage.name, record, false));
+            return Ok(made);
+        };
+        let key = stage_key(stage.name, &stage.depends);
+        if let Some((record, result)) = folder.earlier(stage.name, &key) {
+            reused(stage.name);
+            let value = load(&|file| folder.path(file), &result)?;
+            folder.begin()?;
+            self.done.push((stage.name, record, true));
+            stop_after(stage.name.as_str());
+            return Ok((value, result));
+        }
+        let started = Instant::now();
+        folder.begin()?;
+        let made = make(Some(&folder.work)).and_then(|made| {
+            let hashes = stage.files.iter().map(|file| {
+                let (_, hash) = sha256_of_file(&folder.work.join(file))?;
+                Ok(((*file).to_owned(), hash))
+            });
+            let record = StageRecord::new(key, hashes.collect::<Result<_, Error>>()?, &made.1, started)?;
+            write_json(&folder.record_path(stage.name), &record)?;
+            Ok((record, made))
+        });
+        match made {
+            Ok((record, made)) => {
+                self.done.push((stage.name, record, false));
+                stop_after(stage.name.as_str());
+                Ok(made)
+            }
+            Err(error) => {
+                stage.files.iter().for_each(|file| drop(std::fs::remove_file(folder.work.join(file))));
+                folder.remove_new();
+                Err(error)
+            }
+        }
+    }
+
+    /// The hash of a file that a stage of this run made.
+    pub(crate) fn hash(&self, file: &str) -> Option<&str> {
+        self.done.iter().find_map(|(_, record, _)| record.files.get(file)).map(String::as_str)
+    }
+
+    /// Moves everything to where it belongs and writes the record. Without a `run.json` the folder is unfinished.
+    pub(crate) fn finish(&mut self, run: &mut RunRecord) -> Result<(), Error> {
+        let started = Instant::now();
+        for (name, record, reused) in &self.done {
+            let files = StageFiles { key: record.key.clone(), files: record.files.clone() };
+            run.stages.insert(*name, files);
+            run.timings.insert(name.as_str().to_owned(), StageTiming { seconds: record.seconds, reused: *reused });
+        }
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let io = |path: &Path, source: std::io::Error| Error::Write { path: path.to_owned(), source };
+        let record_path = folder.out.join(RUN_FILE);
+        let files: Vec<&String> = self.done.iter().flat_map(|(_, record, _)| record.files.keys()).collect();
+        for (position, file) in files.into_iter().enumerate() {
+            let (from, to) = (folder.work.join(file), folder.out.join(file));
+            if !from.exists() {
+                continue;
+            }
+            // A folder without the records of its stages could not be finished later.
+            for (name, record, _) in self.done.iter().filter(|(name, ..)| !folder.record_path(*name).exists()) {
+                write_json(&folder.record_path(*name), record)?;
+            }
+            // Until all files are there, a record that says so would be wrong.
+            if record_path.exists() {
+                std::fs::remove_file(&record_path).map_err(|error| io(&record_path, error))?;
+            }
+            std::fs::rename(&from, &to).map_err(|error| io(&to, error))?;
+            if position == 0 {
+                stop_after("write");
+            }
+        }
+        let seconds = rounded(started.elapsed().as_secs_f64());
+        run.timings.insert("write".to_owned(), StageTiming { seconds, reused: false });
+        write_json(&record_path, run)?;
+        std::fs::remove_dir_all(&folder.work).map_err(|error| io(&folder.work, error))
+    }
+}
+
+impl StageRecord {
+    fn new<R: Serialize>(
+        key: String,
+        files: BTreeMap<String, String>,
+        result: &R,
+        started: Instant,
+    ) -> Result<Self, Error> {
+        let result = serde_json::to_value(result).map_err(|error| Error::Record { problem: error.to_string() })?;
+        Ok(StageRecord { key, files, result, seconds: rounded(started.elapsed().as_secs_f64()) })
+    }
+}
+
+/// Milliseconds are what a reader of timings wants.
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
+
+impl Folder {
+    fn begin(&self) -> Result<(), Error> {
+        Ok(create_folder(&self.work)?)
+    }
+
+    /// Where a file is now.
+    fn path(&self, file: &str) -> PathBuf {
+        let fresh = self.work.join(file);
+        if fresh.exists() { fresh } else { self.out.join(file) }
+    }
+
+    fn record_path(&self, name: StageName) -> PathBuf {
+        self.work.join(format!("{}.stage.json", name.as_str()))
+    }
+
+    /// A record with this key whose files are as it says.
+    fn earlier<R: DeserializeOwned>(&self, name: StageName, key: &str) -> Option<(StageRecord, R)> {
+        let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+        let interrupted = || serde_json::from_str::<StageRecord>(&read(self.record_path(name))?).ok();
+        let finished = || {
+            let run: RunRecord = serde_json::from_str(&read(self.out.join(RUN_FILE))?).ok()?;
+            let StageFiles { key, files } = run.stages.get(&name)?.clone();
+            let seconds = run.timings.get(name.as_str()).map_or(0.0, |timing| timing.seconds);
+            Some(StageRecord { key, files, result: run.stage_result(name), seconds })
+        };
+        let candidates: [&dyn Fn() -> Option<StageRecord>; 2] = [&interrupted, &finished];
+        candidates.iter().find_map(|candidate| {
+            let record = candidate().filter(|record| record.key == key)?;
+            let result: R = serde_json::from_value(record.result.clone()).ok()?;
+            let same = |(file, hash): (&String, &String)| {
+                sha256_of_file(&self.path(file)).is_ok_and(|(_, found)| found == *hash)
+            };
+            record.files.iter().all(same).then_some((record, result))
+        })
+    }
+
+    /// Removes the folders this run made, where nothing is in them.
+    fn remove_new(&self) {
+        for folder in &self.new {
+            // A folder that holds something stays.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Writes a file of a stage.
+pub(crate) fn write_file(work: &Path, file: &str, bytes: &[u8]) -> Result<(), Error> {
+    Ok(write_bytes(&work.join(file), bytes)?)
+}
+
+/// With the feature `fault-injection`: ends the process after the stage that this variable names, as a crash would.
+#[cfg(feature = "fault-injection")]
+fn stop_after(name: &str) {
+    if std::env::var_os("HEADWATER_STOP_AFTER").is_some_and(|stage| stage == name) {
+        std::process::abort();
+    }
+}
+
+#[cfg(not(feature = "fault-injection"))]
+fn stop_after(_: &str) {}
