@@ -250,12 +250,18 @@ pub(crate) struct BadRows<'a> {
     summarised: bool,
 }
 
+impl PostHooks for BadRows<'_> {
+    fn bad_rows(&mut self, rows: &[BadRow]) -> Result<(), Error> {
+        self.see(rows)
+    }
+}
+
 impl<'a> BadRows<'a> {
     pub(crate) fn new(rejects: Option<RejectsFile>, terminal: &'a Terminal) -> Self {
         BadRows { terminal, rejects, seen: 0, summarised: false }
     }
 
-    pub(crate) fn see(&mut self, rows: &[BadRow]) -> Result<(), Error> {
+    fn see(&mut self, rows: &[BadRow]) -> Result<(), Error> {
         for bad in rows {
             if self.seen < NAMED {
                 self.terminal.warn(&bad.to_string());

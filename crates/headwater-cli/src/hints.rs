@@ -47,6 +47,8 @@ impl From<Posts> for CliError {
                 (OtherFormat::Plain, None) => "leave --preset out".to_owned(),
                 (_, None) => "name the columns with --map instead of --preset".to_owned(),
             }),
+            Posts::TextColumn { .. } => Some("say which column is the text with --map text=COLUMN".to_owned()),
+            Posts::OtherColumns { .. } => Some("score files with other columns one by one".to_owned()),
             Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad lets more pass".to_owned()),
             other => posts_hint(other),
         };

@@ -1,7 +1,7 @@
 //! Errors of ingest. Messages name what was met and what is wanted; which option cures it is for the caller to say.
 
 use crate::quality::LossReason;
-use crate::read::{OtherFormat, Preset};
+use crate::read::{OtherFormat, Preset, RecordPlace};
 use std::path::{Path, PathBuf};
 
 /// Anything that keeps posts from becoming beliefs.
@@ -50,6 +50,24 @@ pub enum Error {
         found: String,
         /// For each missing field the column that may be meant.
         suggestion: Vec<(&'static str, Option<String>)>,
+    },
+    /// The column of the text is not there.
+    #[error("{}: no column {column:?}; found {found}", path.display())]
+    TextColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column looked for.
+        column: String,
+        /// The columns there are.
+        found: String,
+    },
+    /// A file has columns that the first file has not.
+    #[error("{place}: has columns that the first file has not: {columns}")]
+    OtherColumns {
+        /// The first row with them.
+        place: RecordPlace,
+        /// Their names.
+        columns: String,
     },
     /// The posts are those of another platform, or of none.
     #[error("{}: {found}", path.display())]

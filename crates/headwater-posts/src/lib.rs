@@ -11,6 +11,7 @@
 //! | [`given`] | score columns of a post → its opinion |
 //! | [`calendar`], [`mod@bin`] | opinions → mean log-odds per user and bin → panel, or table of beliefs |
 //! | [`options`], [`ingest`], [`quality`] | all of it in one pass, and what was met |
+//! | [`scorable`] | posts → their text and all their columns, to be scored one by one |
 //! | [`rejects`] | bad rows → CSV |
 //! | [`simulate`] | parameters → posts with a known answer |
 //! | [`network`] | follow edges → the accounts that matter, with weights |
@@ -29,6 +30,7 @@ pub mod query;
 pub mod read;
 pub mod reader;
 pub mod rejects;
+pub mod scorable;
 pub mod select;
 pub mod simulate;
 

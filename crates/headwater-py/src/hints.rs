@@ -45,6 +45,7 @@ pub(crate) fn posts_text(error: Posts) -> String {
             (OtherFormat::Plain, None) => "leave preset out".to_owned(),
             (_, None) => "name the columns with columns instead of preset".to_owned(),
         }),
+        Posts::TextColumn { .. } => Some("say which column is the text with columns={\"text\": …}".to_owned()),
         Posts::TooManyBad { .. } => Some("max_bad lets more pass".to_owned()),
         Posts::NothingLeft { main, .. } => Some(main.map_or("give posts", loss_cure).to_owned()),
         Posts::OneUser { main, .. } => Some(main.map_or("give posts by more users", loss_cure).to_owned()),
