@@ -261,7 +261,7 @@ impl<'a> BadRows<'a> {
         BadRows { terminal, rejects, seen: 0, summarised: false }
     }
 
-    fn see(&mut self, rows: &[BadRow]) -> Result<(), Error> {
+    pub(crate) fn see(&mut self, rows: &[BadRow]) -> Result<(), Error> {
         for bad in rows {
             if self.seen < NAMED {
                 self.terminal.warn(&bad.to_string());
