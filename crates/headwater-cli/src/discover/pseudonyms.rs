@@ -4,8 +4,9 @@
 //! it a list of guessed names cannot be checked against an output.
 
 use crate::error::CliError;
+use hmac::{Hmac, KeyInit, Mac};
 use indexmap::IndexSet;
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -16,16 +17,12 @@ const SHORTEST_KEY: usize = 16;
 /// probability 2 in 10⁷, which is noticed.
 const SHOWN: usize = 6;
 
-/// The block of SHA-256, by which HMAC pads its key.
-const BLOCK: usize = 64;
-
 /// How to come by a key.
 const CURE: &str = "make a key with: head -c 32 /dev/urandom > key; whoever has it can tell who is who";
 
 /// Gives users other names.
 pub(crate) struct Pseudonyms {
-    inner: [u8; BLOCK],
-    outer: [u8; BLOCK],
+    keyed: Hmac<Sha256>,
     /// Names met, and who has which pseudonym.
     given: HashMap<String, String>,
     taken: IndexSet<String>,
@@ -52,15 +49,8 @@ impl Pseudonyms {
     }
 
     fn with(key: &[u8]) -> Self {
-        let mut block = [0; BLOCK];
-        if key.len() > BLOCK {
-            block[..32].copy_from_slice(&Sha256::digest(key));
-        } else {
-            block[..key.len()].copy_from_slice(key);
-        }
         Pseudonyms {
-            inner: block.map(|byte| byte ^ 0x36),
-            outer: block.map(|byte| byte ^ 0x5c),
+            keyed: Hmac::new_from_slice(key).expect("HMAC takes keys of any length"),
             given: HashMap::new(),
             taken: IndexSet::new(),
             collided: false,
@@ -121,8 +111,7 @@ impl Pseudonyms {
     }
 
     fn hash(&self, message: &str) -> [u8; 32] {
-        let inner = Sha256::new().chain_update(self.inner).chain_update(message).finalize();
-        Sha256::new().chain_update(self.outer).chain_update(inner).finalize().into()
+        self.keyed.clone().chain_update(message).finalize().into_bytes().into()
     }
 }
 
