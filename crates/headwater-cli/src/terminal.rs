@@ -11,6 +11,7 @@ use std::io::{ErrorKind, Write};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -267,30 +268,14 @@ impl<'a> Stage<'a> {
 /// Columns of a terminal.
 const WIDTH: usize = 80;
 
-/// Breaks lines at spaces so that they fit.
+/// Breaks lines at spaces so that they fit; words that are longer than a line are left whole.
 pub(crate) fn wrapped(text: &str) -> String {
-    text.lines().map(|line| broken(line) + "\n").collect()
-}
-
-fn broken(line: &str) -> String {
-    if line.chars().count() <= WIDTH {
-        return line.to_owned();
-    }
-    let mut out = String::new();
-    let mut length = 0;
-    for word in line.split(' ') {
-        let size = word.chars().count();
-        if length > 0 && length + 1 + size > WIDTH {
-            out.push('\n');
-            length = 0;
-        } else if length > 0 {
-            out.push(' ');
-            length += 1;
-        }
-        out.push_str(word);
-        length += size;
-    }
-    out
+    let options = Options::new(WIDTH)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .break_words(false);
+    text.lines().map(|line| textwrap::fill(line, &options) + "\n").collect()
 }
 
 /// A table of at most 80 columns; the first `texts` columns are text, the rest numbers.
@@ -310,19 +295,16 @@ pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> St
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Rows as CSV text, quoted where needed.
+/// Rows as CSV text, quoted where needed; no header line where the header is empty.
 pub(crate) fn csv(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let quote = |cell: &str| {
-        if cell.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", cell.replace('"', "\"\""))
-        } else {
-            cell.to_owned()
-        }
-    };
-    let line = |cells: Vec<String>| cells.iter().map(|cell| quote(cell)).collect::<Vec<_>>().join(",") + "\n";
-    let mut text = header.join(",") + "\n";
-    rows.into_iter().for_each(|row| text.push_str(&line(row)));
-    text
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    let mut written = if header.is_empty() { Ok(()) } else { writer.write_record(header) };
+    for row in rows {
+        written = written.and_then(|()| writer.write_record(row));
+    }
+    written.expect("memory takes rows of any length");
+    let bytes = writer.into_inner().expect("memory can be flushed");
+    String::from_utf8(bytes).expect("cells are text")
 }
 
 #[cfg(test)]
@@ -343,6 +325,11 @@ mod tests {
         let rows = vec![vec!["a".repeat(100), "1".into()], vec!["名前".repeat(30), "2".into()]];
         let text = table(&["name", "value"], 1, rows);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn csv_is_quoted_where_needed() {
         assert_eq!(csv(&["a"], vec![vec!["x,\"y\"".into()]]), "a\n\"x,\"\"y\"\"\"\n");
+        assert_eq!(csv(&[], vec![vec!["two\nlines".into(), " x'y".into()]]), "\"two\nlines\", x'y\n");
     }
 }
