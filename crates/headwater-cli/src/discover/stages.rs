@@ -16,9 +16,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// For tests: the stage after which the process dies, as if somebody had killed it.
-const STOP_AFTER: &str = "HEADWATER_STOP_AFTER";
-
 /// What a stage left behind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Record {
@@ -197,8 +194,13 @@ pub(crate) fn fields(value: &impl Serialize) -> Map<String, Value> {
     }
 }
 
+/// For tests of interrupted runs: aborts the process after the stage that HEADWATER_STOP_AFTER names, as a kill would.
+#[cfg(feature = "fault-injection")]
 fn stop_after(name: &str) {
-    if std::env::var_os(STOP_AFTER).is_some_and(|stage| stage == name) {
+    if std::env::var_os("HEADWATER_STOP_AFTER").is_some_and(|stage| stage == name) {
         std::process::abort();
     }
 }
+
+#[cfg(not(feature = "fault-injection"))]
+fn stop_after(_name: &str) {}
