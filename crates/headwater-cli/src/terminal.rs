@@ -123,6 +123,22 @@ impl Terminal {
         quicker: Option<&str>,
         work: impl FnOnce() -> Result<T, E> + Send,
     ) -> Result<T, E> {
+        self.shown(Announcement::Duration(quicker), work)
+    }
+
+    /// Does work that says how far it is, and shows bars on a terminal.
+    pub(crate) fn with_bars<T: Send, E: From<headwater::Error> + Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, E> + Send,
+    ) -> Result<T, E> {
+        self.shown(Announcement::Nothing, work)
+    }
+
+    fn shown<T: Send, E: From<headwater::Error> + Send>(
+        &self,
+        announcement: Announcement<'_>,
+        work: impl FnOnce() -> Result<T, E> + Send,
+    ) -> Result<T, E> {
         if self.kept.is_some() {
             return work();
         }
@@ -131,7 +147,7 @@ impl Terminal {
             // Dropped at the end of the work, come what may, which ends the looking.
             let (_working, working) = std::sync::mpsc::channel::<()>();
             scope.spawn(move || {
-                let mut stage = Stage::new(self, quicker);
+                let mut stage = Stage::new(self, announcement);
                 while working.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                     stage.look(&watch.progress());
                 }
@@ -218,10 +234,18 @@ impl Drop for StageBar {
     }
 }
 
+/// What is said about long work where no bar can be shown.
+#[derive(Debug, Clone, Copy)]
+enum Announcement<'a> {
+    Nothing,
+    /// How long it will take, and what would be quicker.
+    Duration(Option<&'a str>),
+}
+
 /// The present stretch of work under watch.
 struct Stage<'a> {
     terminal: &'a Terminal,
-    quicker: Option<&'a str>,
+    announcement: Announcement<'a>,
     what: String,
     begun: Instant,
     announced: bool,
@@ -230,9 +254,9 @@ struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    fn new(terminal: &'a Terminal, quicker: Option<&'a str>) -> Self {
+    fn new(terminal: &'a Terminal, announcement: Announcement<'a>) -> Self {
         let (what, begun) = (String::new(), Instant::now());
-        Stage { terminal, quicker, what, begun, announced: false, bar: None, alive: None }
+        Stage { terminal, announcement, what, begun, announced: false, bar: None, alive: None }
     }
 
     fn look(&mut self, progress: &progress::ProgressState) {
@@ -240,7 +264,7 @@ impl<'a> Stage<'a> {
         if *what != self.what {
             // The old ones are cleared first.
             (self.bar, self.alive) = (None, None);
-            *self = Stage { what: what.clone(), ..Stage::new(self.terminal, self.quicker) };
+            *self = Stage { what: what.clone(), ..Stage::new(self.terminal, self.announcement) };
         }
         if *total == 0 {
             if self.alive.is_none() && self.begun.elapsed() > PATIENCE {
@@ -249,6 +273,7 @@ impl<'a> Stage<'a> {
             return;
         }
         self.bar.get_or_insert_with(|| self.terminal.progress(what.clone(), *total)).at(*done);
+        let Announcement::Duration(quicker) = self.announcement else { return };
         if self.announced || *done == 0 {
             return;
         }
@@ -256,7 +281,7 @@ impl<'a> Stage<'a> {
         // A bar says it on a terminal only.
         let whole = self.begun.elapsed().mul_f64(*total as f64 / *done as f64);
         if whole > LONG {
-            let quicker = self.quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
+            let quicker = quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
             let minutes = whole.as_secs_f64() / 60.0;
             self.terminal.remark(&format!(
                 "{what}: at most {total} rounds and about {minutes:.1} minutes, by how long the first took{quicker}"
@@ -314,10 +339,13 @@ mod tests {
     #[test]
     fn prose_is_wrapped_and_tables_are_not_touched() {
         let prose = "word ".repeat(40);
-        assert!(broken(prose.trim_end()).lines().all(|line| line.chars().count() <= 80));
-        for line in ["", "  agent  share", "1 0     38.6%", " x"] {
-            assert_eq!(broken(line), line);
+        assert!(wrapped(prose.trim_end()).lines().all(|line| line.chars().count() <= 80));
+        for line in ["  agent  share", "1 0     38.6%", " x", &"-".repeat(80), &"a-b".repeat(40)] {
+            assert_eq!(wrapped(line), format!("{line}\n"));
         }
+        assert_eq!(wrapped("a\n\nb"), "a\n\nb\n");
+        // A character of two columns counts twice.
+        assert_eq!(wrapped(&["名前"; 17].join(" ")), format!("{}\n名前\n", ["名前"; 16].join(" ")));
     }
 
     #[test]
