@@ -4,6 +4,7 @@ use crate::terminal::say;
 use headwater::Error as Core;
 use headwater_files::Error as Files;
 use headwater_report::Error as Shown;
+use headwater_reproduce::Error as Replicated;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -104,6 +105,19 @@ impl From<Shown> for CliError {
     fn from(error: Shown) -> Self {
         match error {
             Shown::Model(error) => error.into(),
+            error => CliError::data(error.to_string()),
+        }
+    }
+}
+
+impl From<Replicated> for CliError {
+    fn from(error: Replicated) -> Self {
+        match error {
+            Replicated::Core(error) => error.into(),
+            Replicated::Files(error) => error.into(),
+            Replicated::Posts(error) => error.into(),
+            Replicated::Score(error) => error.into(),
+            Replicated::Report(error) => error.into(),
             error => CliError::data(error.to_string()),
         }
     }

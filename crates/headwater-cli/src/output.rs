@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use headwater_files::AtomicFile;
-pub(crate) use headwater_files::{create_folder as create, json_file as draft_json, write_bytes as write, write_json};
+pub(crate) use headwater_files::{create_folder as create, json_file as draft_json, write_bytes as write};
 use std::path::{Path, PathBuf};
 
 /// Whether these files can be written; and none of them is named twice or read as well.

@@ -11,6 +11,7 @@ use std::io::{ErrorKind, Write};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -106,12 +107,28 @@ impl Terminal {
         quicker: Option<&str>,
         work: impl FnOnce(&Progress) -> Result<T, E> + Send,
     ) -> Result<T, E> {
+        self.shown_while(Announcement::Duration(quicker), work)
+    }
+
+    /// Does work that reports its progress, and shows bars on a terminal.
+    pub(crate) fn with_bars<T: Send, E: From<headwater::Error> + Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, E> + Send,
+    ) -> Result<T, E> {
+        self.shown_while(Announcement::Nothing, |_| work())
+    }
+
+    fn shown_while<T: Send, E: From<headwater::Error> + Send>(
+        &self,
+        announcement: Announcement<'_>,
+        work: impl FnOnce(&Progress) -> Result<T, E> + Send,
+    ) -> Result<T, E> {
         let progress = &Progress::default();
         std::thread::scope(|scope| {
             // Dropped at the end of the work, whatever happens, which ends the polling.
             let (_working, working) = std::sync::mpsc::channel::<()>();
             scope.spawn(move || {
-                let mut shown = ShownStage::new(self, quicker);
+                let mut shown = ShownStage::new(self, announcement);
                 while working.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                     shown.update(&progress.progress());
                 }
@@ -197,10 +214,18 @@ impl Drop for StageBar<'_> {
     }
 }
 
+/// What is said about long work where no bar can be shown.
+#[derive(Debug, Clone, Copy)]
+enum Announcement<'a> {
+    Nothing,
+    /// How long it will take, and what would be quicker.
+    Duration(Option<&'a str>),
+}
+
 /// What is shown of the stage that work is in.
 struct ShownStage<'a> {
     terminal: &'a Terminal,
-    quicker: Option<&'a str>,
+    announcement: Announcement<'a>,
     what: String,
     begun: Instant,
     announced: bool,
@@ -209,9 +234,9 @@ struct ShownStage<'a> {
 }
 
 impl<'a> ShownStage<'a> {
-    fn new(terminal: &'a Terminal, quicker: Option<&'a str>) -> Self {
+    fn new(terminal: &'a Terminal, announcement: Announcement<'a>) -> Self {
         let (what, begun) = (String::new(), Instant::now());
-        ShownStage { terminal, quicker, what, begun, announced: false, bar: None, spinner: None }
+        ShownStage { terminal, announcement, what, begun, announced: false, bar: None, spinner: None }
     }
 
     fn update(&mut self, progress: &ProgressState) {
@@ -219,7 +244,7 @@ impl<'a> ShownStage<'a> {
         if *what != self.what {
             // The old ones are cleared first.
             (self.bar, self.spinner) = (None, None);
-            *self = ShownStage { what: what.clone(), ..ShownStage::new(self.terminal, self.quicker) };
+            *self = ShownStage { what: what.clone(), ..ShownStage::new(self.terminal, self.announcement) };
         }
         if *total == 0 {
             if self.spinner.is_none() && self.begun.elapsed() > PATIENCE {
@@ -228,6 +253,7 @@ impl<'a> ShownStage<'a> {
             return;
         }
         self.bar.get_or_insert_with(|| self.terminal.bar(what.clone(), *total)).at(*done);
+        let Announcement::Duration(quicker) = self.announcement else { return };
         if self.announced || *done == 0 {
             return;
         }
@@ -235,7 +261,7 @@ impl<'a> ShownStage<'a> {
         // A bar shows it on a terminal only.
         let whole = self.begun.elapsed().mul_f64(*total as f64 / *done as f64);
         if whole > LONG {
-            let quicker = self.quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
+            let quicker = quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
             let minutes = whole.as_secs_f64() / 60.0;
             self.terminal.remark(&format!(
                 "{what}: at most {total} steps and about {minutes:.1} minutes, judged by the first{quicker}"
@@ -247,30 +273,14 @@ impl<'a> ShownStage<'a> {
 /// Columns of a terminal.
 const WIDTH: usize = 80;
 
-/// Breaks lines at spaces so that they fit.
+/// Breaks lines at spaces so that they fit; words that are longer than a line are left whole.
 pub(crate) fn wrapped(text: &str) -> String {
-    text.lines().map(|line| broken(line) + "\n").collect()
-}
-
-fn broken(line: &str) -> String {
-    if line.chars().count() <= WIDTH {
-        return line.to_owned();
-    }
-    let mut out = String::new();
-    let mut length = 0;
-    for word in line.split(' ') {
-        let size = word.chars().count();
-        if length > 0 && length + 1 + size > WIDTH {
-            out.push('\n');
-            length = 0;
-        } else if length > 0 {
-            out.push(' ');
-            length += 1;
-        }
-        out.push_str(word);
-        length += size;
-    }
-    out
+    let options = Options::new(WIDTH)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .break_words(false);
+    text.lines().map(|line| textwrap::fill(line, &options) + "\n").collect()
 }
 
 /// A table of at most 80 columns; the first `texts` columns are text, the rest numbers.
@@ -290,19 +300,16 @@ pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> St
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Rows as CSV text, quoted where needed.
+/// Rows as CSV text, quoted where needed; no header line where the header is empty.
 pub(crate) fn csv(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let quote = |cell: &str| {
-        if cell.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", cell.replace('"', "\"\""))
-        } else {
-            cell.to_owned()
-        }
-    };
-    let line = |cells: Vec<String>| cells.iter().map(|cell| quote(cell)).collect::<Vec<_>>().join(",") + "\n";
-    let mut text = header.join(",") + "\n";
-    rows.into_iter().for_each(|row| text.push_str(&line(row)));
-    text
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    let mut written = if header.is_empty() { Ok(()) } else { writer.write_record(header) };
+    for row in rows {
+        written = written.and_then(|()| writer.write_record(row));
+    }
+    written.expect("memory takes rows of any length");
+    let bytes = writer.into_inner().expect("memory can be flushed");
+    String::from_utf8(bytes).expect("cells are text")
 }
 
 #[cfg(test)]
@@ -312,10 +319,13 @@ mod tests {
     #[test]
     fn prose_is_wrapped_and_tables_are_not_touched() {
         let prose = "word ".repeat(40);
-        assert!(broken(prose.trim_end()).lines().all(|line| line.chars().count() <= 80));
-        for line in ["", "  agent  share", "1 0     38.6%", " x"] {
-            assert_eq!(broken(line), line);
+        assert!(wrapped(prose.trim_end()).lines().all(|line| line.chars().count() <= 80));
+        for line in ["  agent  share", "1 0     38.6%", " x", &"-".repeat(80), &"a-b".repeat(40)] {
+            assert_eq!(wrapped(line), format!("{line}\n"));
         }
+        assert_eq!(wrapped("a\n\nb"), "a\n\nb\n");
+        // A character of two columns counts twice.
+        assert_eq!(wrapped(&["名前"; 17].join(" ")), format!("{}\n名前\n", ["名前"; 16].join(" ")));
     }
 
     #[test]
@@ -323,6 +333,11 @@ mod tests {
         let rows = vec![vec!["a".repeat(100), "1".into()], vec!["名前".repeat(30), "2".into()]];
         let text = table(&["name", "value"], 1, rows);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn csv_is_quoted_where_needed() {
         assert_eq!(csv(&["a"], vec![vec!["x,\"y\"".into()]]), "a\n\"x,\"\"y\"\"\"\n");
+        assert_eq!(csv(&[], vec![vec!["two\nlines".into(), " x'y".into()]]), "\"two\nlines\", x'y\n");
     }
 }

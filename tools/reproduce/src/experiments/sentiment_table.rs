@@ -1,8 +1,9 @@
-//! The table of sample posts: the paper's probabilities beside those of our scorers.
+//! Table 1: sample posts, with the paper's probabilities and those of our scorers.
 
-use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::error::CliError;
-use crate::terminal::number;
+use crate::Error;
+use crate::claim::{ClaimStatus, NONE, PaperClaim};
+use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
+use headwater::words::number;
 use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
 use headwater_score::{Builtin, ModelSource, Scorer};
 use serde_json::json;
@@ -14,18 +15,17 @@ const SAMPLES: [(&str, f64); 3] = [
     ("Bitcoin falls from $66K highs, Tesla down 3% after Elon Musk warns he could sell more #Bitcoin", 0.02),
 ];
 
-/// Probabilities this close agree.
-const CLOSE: f64 = 0.1;
+/// Tolerance of a probability.
+const TOLERANCE: f64 = 0.1;
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
+pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, Error> {
     let texts = SAMPLES.map(|(text, _)| text);
-    let score = |scorer: &dyn Scorer| -> Result<Vec<f64>, CliError> {
+    let score = |scorer: &dyn Scorer| -> Result<Vec<f64>, Error> {
         Ok(scorer.score(&texts)?.into_iter().map(|sentiment| sentiment.score()).collect())
     };
     let builtin = score(&Builtin::new())?;
-    let roberta = run
+    let roberta = context
         .model
-        .as_deref()
         .map(|folder| score(&*ModelSource::new(folder.to_string_lossy()).open(&mut |_, _, _| ())?))
         .transpose()?;
     let points = |values: &[f64]| values.iter().enumerate().map(|(x, y)| Point::new(x as f64, *y)).collect();
@@ -45,19 +45,20 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
     let claim = |(index, (text, paper)): (usize, &(&str, f64))| {
         let met = roberta.as_ref().map(|values| values[index]);
         let side = |value: f64| (value > 0.5) == (*paper > 0.5);
-        let standing = match met {
-            Some(met) => Standing::when((met - paper).abs() <= CLOSE),
-            None if side(builtin[index]) => Standing::InPart,
-            None => Standing::NotReproduced,
+        let status = match met {
+            Some(met) => ClaimStatus::when((met - paper).abs() <= TOLERANCE),
+            None if side(builtin[index]) => ClaimStatus::PartlyReproduced,
+            None => ClaimStatus::NotReproduced,
         };
-        Claim {
+        PaperClaim {
             formula: met.map_or(NONE.to_owned(), |met| format!("roberta: {}", number(met))),
             ours: format!("builtin: {}", number(builtin[index])),
-            why: match met {
-                Some(_) => "the model given with --model".to_owned(),
-                None => "without the paper's model (--model DIR) only the side of one half can be compared".to_owned(),
+            explanation: match met {
+                Some(_) => "with the RoBERTa model that was given".to_owned(),
+                None => "no RoBERTa model was given: only the side of 0.5 on which the probability lies is compared"
+                    .to_owned(),
             },
-            ..Claim::new(&format!("p = {paper} for “{text}” (Table 1)"), standing)
+            ..PaperClaim::new(&format!("p = {paper} for “{text}” (Table 1)"), status)
         }
     };
     let numbers = json!({
@@ -66,7 +67,11 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
         "builtin": builtin,
         "roberta": roberta,
     });
-    let caption = "The paper's sample posts, in its order: its probabilities beside those of our scorers.".to_owned();
+    let caption = "The paper's sample posts in its order: probabilities in the paper and by our scorers.".to_owned();
     let claims = SAMPLES.iter().enumerate().map(claim).collect();
-    Ok(Outcome { plates: vec![Plate { stem: "sentiment-table".into(), caption, figure }], numbers, claims })
+    Ok(ExperimentResult {
+        figures: vec![NamedFigure { stem: "sentiment-table".into(), caption, figure }],
+        numbers,
+        claims,
+    })
 }

@@ -1,71 +1,75 @@
-//! The theorems, measured: how the limiting errors depend on μ and M, and how fast the error falls.
+//! Theorems 1 and 2: dependence of the limiting errors on μ and M, and the rate of convergence, predicted and measured.
 //!
-//! Slopes are fitted seed by seed; an interval is two standard errors of their mean. The bounds are upper ones: a steeper
-//! fall with M, or a slower growth with μ, does not contradict them.
+//! Slopes are fitted seed by seed; an interval is two standard errors of their mean. The theorems give upper
+//! bounds: a steeper decrease with M, or a slower growth with μ, is consistent with them.
 
-use super::stage::{Spread, evidence_distance, mean};
-use super::{Claim, Outcome, Plate, Run, Standing};
-use crate::error::CliError;
-use crate::terminal::number;
+use crate::Error;
+use crate::claim::{ClaimStatus, PaperClaim};
+use crate::curves::{SeedRange, mean};
+use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
+use crate::simulation::{self, evidence_distance, until};
 use faer::{Mat, Side};
-use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::simulate::{Likelihoods, World, WorldParams, run as run_world};
+use headwater::words::number;
 use headwater::{Combination, Model, Panel as Beliefs};
 use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// A small world in which everybody is well informed, so that a steady state can be waited for.
+/// A small network of well-informed agents, which reaches its steady state within the run.
 const AGENTS: usize = 10;
 
-/// Step sizes at a window long enough not to matter, and windows at a step size small enough not to.
+/// Step sizes for a window so long that its term is negligible, and windows for a step size so small that its term is.
 const RATES: [f64; 5] = [0.02, 0.05, 0.1, 0.2, 0.4];
 const LONG: usize = 1000;
 const WINDOWS: [usize; 6] = [5, 10, 20, 40, 80, 160];
 const SMALL: f64 = RATES[0];
 
-/// So many of the windows are short enough for their own share of the error to stand out from that of μ.
+/// So many of the windows are so short that their term is visible next to that of μ.
 const SHORT: usize = 4;
 
 /// Step sizes whose rate of convergence is measured, and the window for it.
-const FALLS: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
-const FALL_WINDOW: usize = 200;
+const CONVERGENCE_RATES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
+const CONVERGENCE_WINDOW: usize = 200;
 
-/// Points at which a falling error is looked at.
-const LOOKS: usize = 40;
+/// Number of steps at which a decreasing error is measured.
+const CHECKPOINT_COUNT: usize = 40;
 
-/// What one seed gives.
+/// Results of one seed.
 #[derive(Serialize, Deserialize)]
-struct Limits {
+struct LimitingErrors {
     /// Limiting error of A for each step size.
     by_rate: Vec<f64>,
     /// Limiting errors of A and of the evidence for each window.
     by_window: Vec<f64>,
     evidence: Vec<f64>,
-    /// Error along the slowest direction at each look, for each step size.
-    falls: Vec<Vec<Vec<f64>>>,
+    /// Error along the slowest direction at each checkpoint, for each step size.
+    decreases: Vec<Vec<Vec<f64>>>,
 }
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
-    let seeds = run.seeds();
-    let steps = run.pick(80_000, 400_000);
-    let slowest = slowest(run.seed)?;
+pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, Error> {
+    let seeds = context.seeds();
+    let steps = context.pick(80_000, 400_000);
+    let slowest = slowest(context.seed)?;
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
-    let found: Vec<Limits> = run.jobs.all(&keys, |index| one(seeds[index], run.seed, steps, &slowest))?;
-    let many =
-        |of: &dyn Fn(&Limits) -> &Vec<f64>, index: usize| Spread::of(found.iter().map(|limits| of(limits)[index]));
-    let slope = |of: &dyn Fn(&Limits) -> &Vec<f64>, x: &[f64]| {
-        Fitted::over(&found.iter().map(|limits| self::slope(x, of(limits))).collect::<Vec<_>>())
+    let found: Vec<LimitingErrors> =
+        context.jobs.all(&keys, |index| one(seeds[index], context.seed, steps, &slowest))?;
+    let many = |of: &dyn Fn(&LimitingErrors) -> &Vec<f64>, index: usize| {
+        SeedRange::from_values(found.iter().map(|limits| of(limits)[index]))
+    };
+    let slope = |of: &dyn Fn(&LimitingErrors) -> &Vec<f64>, x: &[f64]| {
+        FittedSlope::from_slopes(&found.iter().map(|limits| self::slope(x, of(limits))).collect::<Vec<_>>())
     };
     let windows = WINDOWS.map(|window| window as f64);
     let by_rate = slope(&|limits| &limits.by_rate, &RATES);
-    // Less what the same step size leaves with a window of 1000, on the same beliefs.
-    let excess = |limits: &Limits| limits.by_window.iter().map(|error| error - limits.by_rate[0]).collect::<Vec<f64>>();
-    let steep = |limits: &Limits| self::slope(&windows[..SHORT], &excess(limits)[..SHORT]);
-    let by_window = Fitted::over(&found.iter().map(steep).collect::<Vec<_>>());
+    // Minus the error of the same step size with a window of 1000, on the same beliefs.
+    let excess =
+        |limits: &LimitingErrors| limits.by_window.iter().map(|error| error - limits.by_rate[0]).collect::<Vec<f64>>();
+    let steep = |limits: &LimitingErrors| self::slope(&windows[..SHORT], &excess(limits)[..SHORT]);
+    let by_window = FittedSlope::from_slopes(&found.iter().map(steep).collect::<Vec<_>>());
     let evidence = slope(&|limits| &limits.evidence, &windows);
-    let (predicted, measured) = falls(&found, &slowest);
-    let chart = |title: &str, x: Axis, y: &str, points: Vec<Point>, fitted: &Fitted, bound: f64| {
+    let (predicted, measured) = decreases(&found, &slowest);
+    let chart = |title: &str, x: Axis, y: &str, points: Vec<Point>, fitted: &FittedSlope, bound: f64| {
         let name = format!(
             "slope {} ({} to {}), bound {bound}",
             number(fitted.slope),
@@ -85,15 +89,15 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
             ],
         })
     };
-    let points = |x: &[f64], of: &dyn Fn(&Limits) -> &Vec<f64>| {
+    let points = |x: &[f64], of: &dyn Fn(&LimitingErrors) -> &Vec<f64>| {
         x.iter().enumerate().map(|(index, x)| many(of, index).at(*x)).collect::<Vec<_>>()
     };
-    let added = |index: usize| Spread::of(found.iter().map(|limits| excess(limits)[index]));
+    let added = |index: usize| SeedRange::from_values(found.iter().map(|limits| excess(limits)[index]));
     let excesses: Vec<Point> = (0..SHORT).map(|index| added(index).at(windows[index])).collect();
     let rates: Vec<Point> = predicted.iter().zip(&measured).map(|(x, y)| Point::new(*x, *y)).collect();
     let ends = [predicted[0], predicted[predicted.len() - 1]];
     let figure = Figure {
-        title: "The theorems, measured".into(),
+        title: "Theorems: predicted and measured rates".into(),
         panels: vec![
             chart(
                 "limiting error of A against μ",
@@ -104,9 +108,9 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
                 1.0,
             ),
             chart(
-                "error of A that a short window adds",
+                "excess error of A from a short window",
                 Axis::log("M"),
-                "‖A_i − A‖² less that of M = 1000",
+                "‖A_i − A‖² minus that of M = 1000",
                 excesses,
                 &by_window,
                 -2.0,
@@ -122,9 +126,13 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
             Panel::Chart(Chart {
                 title: "rate of convergence".into(),
                 x: Axis::log("2μν (Theorem 1)"),
-                y: Axis::log("measured fall per step"),
+                y: Axis::log("measured decrease per step"),
                 series: vec![
-                    Series::new("equal", Shape::Reference, ends.iter().map(|x| Point::new(*x, *x)).collect()),
+                    Series::new(
+                        "measured = predicted",
+                        Shape::Reference,
+                        ends.iter().map(|x| Point::new(*x, *x)).collect(),
+                    ),
                     Series::new("measured along the slowest direction", Shape::Dots, rates),
                 ],
             }),
@@ -132,51 +140,51 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
         columns: 2,
     };
     let ratios: Vec<f64> = predicted.iter().zip(&measured).map(|(x, y)| y / x).collect();
-    let ratio = Spread::of(ratios.iter().copied());
+    let ratio = SeedRange::from_values(ratios.iter().copied());
     let numbers = json!({
         "agents": AGENTS, "seeds": seeds.len(), "steps": steps,
         "error_against_rate": by_rate, "error_against_window": by_window, "evidence_against_window": evidence,
-        "nu": slowest.nu, "rates": FALLS, "predicted_fall": predicted, "measured_fall": measured,
+        "nu": slowest.nu, "rates": CONVERGENCE_RATES, "predicted_decrease": predicted, "measured_decrease": measured,
     });
-    let reported = |paper: &str, fitted: &Fitted, standing: Standing, why: &str| Claim {
+    let reported = |paper: &str, fitted: &FittedSlope, status: ClaimStatus, why: &str| PaperClaim {
         formula: format!("slope {} ({} to {})", number(fitted.slope), number(fitted.low), number(fitted.high)),
-        why: why.to_owned(),
-        ..Claim::new(paper, standing)
+        explanation: why.to_owned(),
+        ..PaperClaim::new(paper, status)
     };
-    let within = |fitted: &Fitted, bound: f64, most: f64| Standing::when((fitted.slope - bound).abs() <= most);
+    let within = |fitted: &FittedSlope, bound: f64, most: f64| ClaimStatus::when((fitted.slope - bound).abs() <= most);
     let claims = vec![
-        reported("Theorem 1: the limiting error of A is O(μ)", &by_rate, within(&by_rate, 1.0, 0.3), "windows of 1000 steps, so that the other term is small"),
-        reported("Theorem 1: … + O(1/(δ³M²))", &by_window, Standing::when(by_window.slope <= -1.7),
-            "what windows of 5 to 40 steps add to the error that the same μ = 0.02 leaves with a window of 1000; a bound from above, so a steeper fall does not contradict it"),
-        reported("Theorem 2: the limiting error of L̂ is Tr(R)/M + …", &evidence, within(&evidence, -1.0, 0.3), "all windows; the other terms add to the smallest ones"),
-        Claim {
+        reported("Theorem 1: the limiting error of A is O(μ)", &by_rate, within(&by_rate, 1.0, 0.3), "window of 1000 steps, so that the other term is small"),
+        reported("Theorem 1: … + O(1/(δ³M²))", &by_window, ClaimStatus::when(by_window.slope <= -1.7),
+            "excess error of windows of 5 to 40 steps over a window of 1000, at μ = 0.02; the theorem is an upper bound, so a steeper decrease is consistent with it"),
+        reported("Theorem 2: the limiting error of L̂ is Tr(R)/M + …", &evidence, within(&evidence, -1.0, 0.3), "all windows; the other terms add to the smallest errors"),
+        PaperClaim {
             formula: format!("measured over predicted: {} ({} to {})", number(ratio.median), number(ratio.low), number(ratio.high)),
-            why: "started off the truth along the eigenvector of the smallest eigenvalue alone; fall of the squared mean error over the first two time constants".into(),
-            ..Claim::new("Theorem 1: the error falls like (1 − 2μν)^i", Standing::when((0.7..=1.4).contains(&ratio.median)))
+            explanation: "initial error along the eigenvector of the smallest eigenvalue only; decrease of the squared mean error over the first two time constants".into(),
+            ..PaperClaim::new("Theorem 1: the error decreases like (1 − 2μν)^i", ClaimStatus::when((0.7..=1.4).contains(&ratio.median)))
         },
     ];
     let caption = format!(
-        "Limiting errors and rates in a world of {AGENTS} well-informed agents; medians and ranges of {} seeds. Grey: the theorems' exponents through the first point.",
+        "Limiting errors and rates in a simulated network of {AGENTS} well-informed agents; medians and ranges of {} seeds. Grey: the theorems' exponents through the first point.",
         seeds.len()
     );
-    Ok(Outcome { plates: vec![Plate { stem: "theory".into(), caption, figure }], numbers, claims })
+    Ok(ExperimentResult { figures: vec![NamedFigure { stem: "theory".into(), caption, figure }], numbers, claims })
 }
 
-/// A slope with an interval.
+/// A slope with its interval.
 #[derive(Debug, Clone, Copy, Serialize)]
-struct Fitted {
+struct FittedSlope {
     slope: f64,
     low: f64,
     high: f64,
 }
 
-impl Fitted {
-    /// The mean of some slopes, two standard errors to either side.
-    fn over(slopes: &[f64]) -> Self {
+impl FittedSlope {
+    /// The mean of the slopes of all seeds, plus and minus two standard errors.
+    fn from_slopes(slopes: &[f64]) -> Self {
         let (count, slope) = (slopes.len() as f64, mean(slopes));
         let variance = slopes.iter().map(|value| (value - slope).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
         let error = (variance / count).sqrt();
-        Fitted { slope, low: slope - 2.0 * error, high: slope + 2.0 * error }
+        FittedSlope { slope, low: slope - 2.0 * error, high: slope + 2.0 * error }
     }
 }
 
@@ -194,7 +202,7 @@ fn line(points: &[(f64, f64)]) -> f64 {
     product / points.iter().map(|(x, _)| (x - mx).powi(2)).sum::<f64>()
 }
 
-fn world(seed: u64, network: u64, steps: usize) -> Result<(Beliefs, Model), CliError> {
+fn world(seed: u64, network: u64, steps: usize) -> Result<(Beliefs, Model), Error> {
     let params = WorldParams {
         agents: AGENTS,
         edge_probability: 0.4,
@@ -217,25 +225,25 @@ fn world(seed: u64, network: u64, steps: usize) -> Result<(Beliefs, Model), CliE
 }
 
 /// The direction in which learning is slowest, and ν.
-struct Slowest {
+struct SlowestDirection {
     nu: f64,
     direction: Vec<f64>,
 }
 
-/// From the covariance of what the learner regresses on, x = Λ_{i−1} less the mean of its window.
-fn slowest(seed: u64) -> Result<Slowest, CliError> {
+/// From the covariance of the regressors, x = Λ_{i−1} minus the mean of its window.
+fn slowest(seed: u64) -> Result<SlowestDirection, Error> {
     let (panel, truth) = world(seed.wrapping_add(1000), seed, 100_000)?;
     let (ratios, steps) = (panel.ratios(), panel.steps());
     let width = AGENTS * ratios;
     let cells = panel.cells();
     let mut sum = vec![0.0; width];
-    cells[..FALL_WINDOW * width]
+    cells[..CONVERGENCE_WINDOW * width]
         .chunks_exact(width)
         .for_each(|frame| sum.iter_mut().zip(frame).for_each(|(s, v)| *s += v));
     let mut gram = Mat::<f64>::zeros(AGENTS, AGENTS);
-    for step in FALL_WINDOW..steps {
+    for step in CONVERGENCE_WINDOW..steps {
         let frame = &cells[step * width..(step + 1) * width];
-        let x: Vec<f64> = frame.iter().zip(&sum).map(|(value, sum)| value - sum / FALL_WINDOW as f64).collect();
+        let x: Vec<f64> = frame.iter().zip(&sum).map(|(value, sum)| value - sum / CONVERGENCE_WINDOW as f64).collect();
         for ratio in x.chunks_exact(AGENTS) {
             for a in 0..AGENTS {
                 for b in 0..AGENTS {
@@ -243,41 +251,38 @@ fn slowest(seed: u64) -> Result<Slowest, CliError> {
                 }
             }
         }
-        let old = &cells[(step - FALL_WINDOW) * width..(step - FALL_WINDOW + 1) * width];
+        let old = &cells[(step - CONVERGENCE_WINDOW) * width..(step - CONVERGENCE_WINDOW + 1) * width];
         sum.iter_mut().zip(frame.iter().zip(old)).for_each(|(sum, (new, old))| *sum += new - old);
     }
-    let undefined = |_| CliError::data("the covariance of simulated beliefs has no eigenvalues");
+    let undefined = |_| Error::NoEigenvalues;
     let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(undefined)?;
-    let smallest = eigen.S().column_vector()[0] / (steps - FALL_WINDOW) as f64;
+    let smallest = eigen.S().column_vector()[0] / (steps - CONVERGENCE_WINDOW) as f64;
     let direction = (0..AGENTS).map(|agent| eigen.U()[(agent, 0)]).collect();
-    Ok(Slowest { nu: (1.0 - truth.adaptation).powi(2) * smallest, direction })
+    Ok(SlowestDirection { nu: (1.0 - truth.adaptation).powi(2) * smallest, direction })
 }
 
-fn start(panel: &Beliefs, window: usize, learning_rate: f64) -> Result<Gsl, CliError> {
-    Ok(Gsl::new(panel.roster().clone(), GslParams { window, learning_rate, ..GslParams::default() })?)
-}
-
-/// Steps between two looks at a steady state.
+/// Steps between two measurements of a steady state.
 const APART: usize = 50;
 
 /// Mean errors of A and of the evidence over the second half.
-fn limit(panel: &Beliefs, truth: &Model, window: usize, rate: f64) -> Result<(f64, f64), CliError> {
-    let mut learner = start(panel, window, rate)?;
+fn limit(panel: &Beliefs, truth: &Model, window: usize, rate: f64) -> Result<(f64, f64), Error> {
+    let mut learner = simulation::gsl(panel, window, rate)?;
     let columns = truth.combination.to_columns();
     let (mut weights, mut evidence) = (Vec::new(), Vec::new());
-    super::stage::until(&mut learner, panel, panel.steps() / 2)?;
+    until(&mut learner, panel, panel.steps() / 2)?;
     while learner.position().0 < panel.steps() {
         let next = (learner.position().0 + APART).min(panel.steps());
-        super::stage::until(&mut learner, panel, next)?;
+        until(&mut learner, panel, next)?;
         weights.push(learner.distance(&columns));
         evidence.push(evidence_distance(&learner.evidence()?, &truth.evidence));
     }
     Ok((mean(&weights), mean(&evidence)))
 }
 
-fn one(seed: u64, network: u64, steps: usize, slowest: &Slowest) -> Result<Limits, CliError> {
+fn one(seed: u64, network: u64, steps: usize, slowest: &SlowestDirection) -> Result<LimitingErrors, Error> {
     let (panel, truth) = world(seed, network, steps)?;
-    let mut limits = Limits { by_rate: Vec::new(), by_window: Vec::new(), evidence: Vec::new(), falls: Vec::new() };
+    let mut limits =
+        LimitingErrors { by_rate: Vec::new(), by_window: Vec::new(), evidence: Vec::new(), decreases: Vec::new() };
     for rate in RATES {
         limits.by_rate.push(limit(&panel, &truth, LONG, rate)?.0);
     }
@@ -286,15 +291,15 @@ fn one(seed: u64, network: u64, steps: usize, slowest: &Slowest) -> Result<Limit
         limits.by_window.push(weights);
         limits.evidence.push(evidence);
     }
-    for rate in FALLS {
-        // Off the truth by one along the slowest direction and nowhere else.
+    for rate in CONVERGENCE_RATES {
+        // An error of one along the slowest direction and none elsewhere.
         let column =
             |cell: usize| truth.combination.weight(cell % AGENTS, cell / AGENTS) - slowest.direction[cell % AGENTS];
         let off = Combination::from_columns((0..AGENTS * AGENTS).map(column).collect(), AGENTS)?;
-        let mut learner = start(&panel, FALL_WINDOW, rate)?.starting_from(&off)?;
-        let mut looks = Vec::new();
-        for look in looks_at(rate, slowest) {
-            super::stage::until(&mut learner, &panel, look.min(panel.steps()))?;
+        let mut learner = simulation::gsl(&panel, CONVERGENCE_WINDOW, rate)?.starting_from(&off)?;
+        let mut errors_along = Vec::new();
+        for checkpoint in checkpoints(rate, slowest) {
+            until(&mut learner, &panel, checkpoint.min(panel.steps()))?;
             let combination = learner.combination();
             let along = |listener: usize| -> f64 {
                 let error = |speaker: usize| {
@@ -302,34 +307,36 @@ fn one(seed: u64, network: u64, steps: usize, slowest: &Slowest) -> Result<Limit
                 };
                 (0..AGENTS).map(|speaker| slowest.direction[speaker] * error(speaker)).sum()
             };
-            looks.push((0..AGENTS).map(along).collect());
+            errors_along.push((0..AGENTS).map(along).collect());
         }
-        limits.falls.push(looks);
+        limits.decreases.push(errors_along);
     }
     Ok(limits)
 }
 
 /// Steps within the first two time constants of the squared error.
-fn looks_at(rate: f64, slowest: &Slowest) -> Vec<usize> {
+fn checkpoints(rate: f64, slowest: &SlowestDirection) -> Vec<usize> {
     let constant = 1.0 / (2.0 * rate * slowest.nu);
-    (0..LOOKS).map(|look| FALL_WINDOW + (constant * (0.3 + 1.7 * look as f64 / LOOKS as f64)) as usize).collect()
+    (0..CHECKPOINT_COUNT)
+        .map(|index| CONVERGENCE_WINDOW + (constant * (0.3 + 1.7 * index as f64 / CHECKPOINT_COUNT as f64)) as usize)
+        .collect()
 }
 
-/// Predicted and measured falls per step, by step size: the error is averaged over seeds before it is squared.
-fn falls(found: &[Limits], slowest: &Slowest) -> (Vec<f64>, Vec<f64>) {
-    let measured = FALLS.iter().enumerate().map(|(index, rate)| {
-        let looks = looks_at(*rate, slowest);
-        let square = |look: usize| -> f64 {
+/// Predicted and measured decrease per step, by step size: the error is averaged over seeds before it is squared.
+fn decreases(found: &[LimitingErrors], slowest: &SlowestDirection) -> (Vec<f64>, Vec<f64>) {
+    let measured = CONVERGENCE_RATES.iter().enumerate().map(|(index, rate)| {
+        let steps = checkpoints(*rate, slowest);
+        let square = |checkpoint: usize| -> f64 {
             let along = |listener: usize| {
-                mean(&found.iter().map(|limits| limits.falls[index][look][listener]).collect::<Vec<_>>())
+                mean(&found.iter().map(|limits| limits.decreases[index][checkpoint][listener]).collect::<Vec<_>>())
             };
             (0..AGENTS).map(|listener| along(listener).powi(2)).sum()
         };
         let points: Vec<(f64, f64)> =
-            looks.iter().enumerate().map(|(look, step)| (*step as f64, square(look).ln())).collect();
+            steps.iter().enumerate().map(|(checkpoint, step)| (*step as f64, square(checkpoint).ln())).collect();
         1.0 - line(&points).exp()
     });
-    (FALLS.iter().map(|rate| 2.0 * rate * slowest.nu).collect(), measured.collect())
+    (CONVERGENCE_RATES.iter().map(|rate| 2.0 * rate * slowest.nu).collect(), measured.collect())
 }
 
 #[cfg(test)]
@@ -339,7 +346,7 @@ mod tests {
     #[test]
     fn slopes_are_found() {
         assert!((slope(&[1.0, 2.0, 4.0], &[3.0, 12.0, 48.0]) - 2.0).abs() < 1e-12);
-        let fitted = Fitted::over(&[1.0, 2.0, 3.0]);
+        let fitted = FittedSlope::from_slopes(&[1.0, 2.0, 3.0]);
         assert!((fitted.slope - 2.0).abs() < 1e-12 && (fitted.high - 2.0 - 2.0 / 3f64.sqrt()).abs() < 1e-12);
     }
 }

@@ -1,14 +1,16 @@
-//! Figure 6: what happens to the learned weights when the topology or the true state changes.
+//! Figure 6: the error of the learned weights when the topology or the true state changes.
 
-use super::stage::{self, Spread, Stage, curve, even, mean, reference, twice};
-use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::error::CliError;
-use crate::terminal::number;
+use crate::Error;
+use crate::claim::{ClaimStatus, NONE, PaperClaim};
+use crate::curves::{SeedRange, curve, even, final_mean, mean, reference, twice};
+use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
+use crate::simulation::{self, PaperNetwork};
 use faer::MatRef;
 use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::learn::track::{TrackParams, Tracker};
 use headwater::model::ChangeKind;
 use headwater::simulate::{Change, WorldParams};
+use headwater::words::number;
 use headwater_report::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -24,32 +26,33 @@ const TURNED: usize = 3;
 /// Points of a drawn curve.
 const POINTS: usize = 200;
 
-/// What one seed gives: error curves of the paper's learner by step size, of ours, and what ours reported.
+/// Results of one seed: error curves of the paper's learner by step size and of ours, and the changes ours detected.
 #[derive(Serialize, Deserialize)]
-struct Errors {
+struct DriftErrors {
     paper: Vec<Vec<f64>>,
     ours: Vec<f64>,
     changes: usize,
-    noticed: usize,
-    /// Steps from the first changed frame to the report.
+    detected: usize,
+    /// Steps from the first changed frame to its detection.
     delays: Vec<f64>,
-    unfounded: usize,
+    false_alarms: usize,
 }
 
-pub(super) fn topology(run: &Run<'_>) -> Result<Outcome, CliError> {
-    let stage = Stage::find(run.authors)?;
-    let (seeds, steps, rates) = (run.seeds(), run.pick(40_000, 120_000), [0.1, 0.3]);
+pub(crate) fn topology(context: &ExperimentContext<'_>) -> Result<ExperimentResult, Error> {
+    let network = PaperNetwork::find(context.released)?;
+    let (seeds, steps, rates) = (context.seeds(), context.pick(40_000, 120_000), [0.1, 0.3]);
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
     let change = Change::Topology { every: EVERY, probability: FLIPS };
-    let found: Vec<Errors> = run.jobs.all(&keys, |index| follow(&stage, change, steps, &rates, seeds[index]))?;
+    let found: Vec<DriftErrors> =
+        context.jobs.all(&keys, |index| follow(&network, change, steps, &rates, seeds[index]))?;
     let drawn = even(steps, POINTS);
     let mut series = Vec::new();
     let (mut theirs, mut apart) = (Vec::new(), 0);
     for (file, name) in
         [("graph_w50_perturbe_slow_001", "authors, first"), ("graph_w50_perturbe_slow_001_3", "authors, second")]
     {
-        if let Some(points) = run.authors.curve(file)? {
-            apart = common(apart, &jumps(&points));
+        if let Some(points) = context.released.curve(file)? {
+            apart = common_divisor(apart, &jumps(&points));
             let late: Vec<f64> = points.iter().filter(|(step, _)| *step > 50_000.0).map(|(_, error)| *error).collect();
             theirs.push(mean(&late));
             let within: Vec<(f64, f64)> = points.into_iter().filter(|(step, _)| *step <= steps as f64).collect();
@@ -62,110 +65,117 @@ pub(super) fn topology(run: &Run<'_>) -> Result<Outcome, CliError> {
     }
     series.push(curve("ours (tracker)", &drawn, found.iter().map(|errors| &errors.ours)));
     let late = |curve: &Vec<f64>| mean(&curve[curve.len() / 2..]);
-    let ends: Vec<Spread> =
-        (0..rates.len()).map(|index| Spread::of(found.iter().map(|errors| late(&errors.paper[index])))).collect();
-    let ours = Spread::of(found.iter().flat_map(|errors| errors.ours[errors.ours.len() / 2..].iter().copied()));
-    let (changes, noticed, delays, unfounded) = reports(&found);
+    let ends: Vec<SeedRange> = (0..rates.len())
+        .map(|index| SeedRange::from_values(found.iter().map(|errors| late(&errors.paper[index]))))
+        .collect();
+    let ours =
+        SeedRange::from_values(found.iter().flat_map(|errors| errors.ours[errors.ours.len() / 2..].iter().copied()));
+    let (changes, detected, delays, false_alarms) = reports(&found);
     let numbers = json!({
-        "network": stage.words(), "seeds": seeds.len(), "steps": steps,
+        "network": network.description(), "seeds": seeds.len(), "steps": steps,
         "paper_mean_over_second_half": rates.iter().zip(&ends).map(|(rate, end)| (rate.to_string(), json!(end))).collect::<serde_json::Map<_, _>>(),
         "authors_mean_after_50000": theirs,
         "ours_over_second_half": ours,
-        "changes": changes, "noticed": noticed, "delay": delays, "unfounded_reports": unfounded,
+        "changes": changes, "detected": detected, "delay": delays, "false_alarms": false_alarms,
     });
     let adapts = ends.iter().all(|end| end.median < 1.0) && early(&found, 1) < early(&found, 0);
     // Their curves show when their topology changed.
     let other = theirs.is_empty() || apart <= EVERY;
-    let standing = match (adapts, other) {
-        (true, true) => Standing::Agreed,
-        (true, false) => Standing::InPart,
-        _ => Standing::NotReproduced,
+    let status = match (adapts, other) {
+        (true, true) => ClaimStatus::Reproduced,
+        (true, false) => ClaimStatus::PartlyReproduced,
+        _ => ClaimStatus::NotReproduced,
     };
     let authors = match theirs.is_empty() {
         true => NONE.to_owned(),
         false => format!(
-            "mean after step 50 000: {}; all jumps of the error are at multiples of {apart} steps",
+            "mean after step 50 000: {}; all jumps of the error occur at multiples of {apart} steps",
             theirs.iter().map(|error| number(*error)).collect::<Vec<_>>().join(" and ")
         ),
     };
     let reached = rates.iter().zip(&ends).map(|(rate, end)| format!("μ = {rate}: {}", number(end.median)));
-    let claim = Claim {
+    let claim = PaperClaim {
         authors,
         formula: reached.collect::<Vec<_>>().join("; ") + " (mean over the second half)",
         ours: format!(
-            "{noticed} of {changes} changes noticed, {} step after the first changed frame (median; at most {}); {unfounded} unfounded; error {}",
+            "{detected} of {changes} changes detected, median delay {} steps (at most {}); {false_alarms} false alarms; error {}",
             delays.median,
             delays.high,
             number(ours.median)
         ),
-        why: format!(
-            "over the first tenth of the steps the mean error is {} with μ = {} and {} with μ = {}; the released curves are of changes ten times rarer than the figure says, so they lie lower between their jumps",
+        explanation: format!(
+            "over the first tenth of the steps the mean error is {} with μ = {} and {} with μ = {}; the changes behind the released curves are ten times rarer than the figure states, so these curves are lower between their jumps",
             number(early(&found, 0)),
             rates[0],
             number(early(&found, 1)),
             rates[1]
         ),
-        ..Claim::new(
-            "The learner follows a topology that changes every 1000 steps; a larger step size adapts faster (Fig. 6a)",
-            standing,
+        ..PaperClaim::new(
+            "The learner tracks a topology that changes every 1000 steps; a larger step size adapts faster (Fig. 6a)",
+            status,
         )
     };
     let figure = figure("Topology changes every 1000 steps", series);
     let caption = format!(
-        "Squared error of A on {} while entries flip with probability 0.5 % every 1000 steps. Medians and ranges of {} seeds; grey: the authors' released curves, whose step sizes are not named and whose changes are rarer.",
-        stage.words(),
+        "Squared error of A on {} while entries flip with probability 0.5 % every 1000 steps. Medians and ranges of {} seeds; grey: the authors' released curves, whose step sizes are not documented and whose changes are rarer.",
+        network.description(),
         seeds.len()
     );
-    Ok(Outcome { plates: vec![Plate { stem: "topology-drift".into(), caption, figure }], numbers, claims: vec![claim] })
+    Ok(ExperimentResult {
+        figures: vec![NamedFigure { stem: "topology-drift".into(), caption, figure }],
+        numbers,
+        claims: vec![claim],
+    })
 }
 
-/// Steps at which an error jumps up by a quarter from one record to the next.
+/// Steps at which the error rises by more than a quarter from one record to the next.
 fn jumps(points: &[(f64, f64)]) -> Vec<usize> {
     points.windows(2).filter(|pair| pair[1].1 > 1.25 * pair[0].1).map(|pair| pair[1].0 as usize).collect()
 }
 
-/// The largest step of which all these are multiples.
-fn common(first: usize, steps: &[usize]) -> usize {
-    let divisor = |mut a: usize, mut b: usize| {
+/// The greatest common divisor of these steps.
+fn common_divisor(first: usize, steps: &[usize]) -> usize {
+    let gcd = |mut a: usize, mut b: usize| {
         while b > 0 {
             (a, b) = (b, a % b);
         }
         a
     };
-    steps.iter().fold(first, |common, &step| divisor(step, common))
+    steps.iter().fold(first, |divisor, &step| gcd(step, divisor))
 }
 
 /// Median error over the first tenth of the drawn steps.
-fn early(found: &[Errors], index: usize) -> f64 {
-    Spread::of(found.iter().map(|errors| mean(&errors.paper[index][..POINTS / 10]))).median
+fn early(found: &[DriftErrors], index: usize) -> f64 {
+    SeedRange::from_values(found.iter().map(|errors| mean(&errors.paper[index][..POINTS / 10]))).median
 }
 
-pub(super) fn state(run: &Run<'_>) -> Result<Outcome, CliError> {
-    let stage = Stage::find(run.authors)?;
-    let (seeds, steps) = (run.seeds(), 70_000);
+pub(crate) fn state(context: &ExperimentContext<'_>) -> Result<ExperimentResult, Error> {
+    let network = PaperNetwork::find(context.released)?;
+    let (seeds, steps) = (context.seeds(), 70_000);
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
     let change = Change::State { at: TURN, to: Some(TURNED) };
-    let found: Vec<Errors> = run.jobs.all(&keys, |index| follow(&stage, change, steps, &[0.1], seeds[index]))?;
+    let found: Vec<DriftErrors> =
+        context.jobs.all(&keys, |index| follow(&network, change, steps, &[0.1], seeds[index]))?;
     let drawn = even(steps, POINTS);
     let mut series = Vec::new();
-    let theirs = run.authors.curve("graph_w50_perturbe_state")?;
+    let theirs = context.released.curve("graph_w50_perturbe_state")?;
     series.extend(theirs.as_ref().map(|points| reference("authors", points, 250)));
     series.push(curve("the paper's learner, μ = 0.1", &drawn, found.iter().map(|errors| &errors.paper[0])));
     series.push(curve("ours (tracker)", &drawn, found.iter().map(|errors| &errors.ours)));
     let turn = drawn.iter().position(|step| *step >= TURN).unwrap_or_default();
-    let near = |errors: &Errors, range: std::ops::Range<usize>| mean(&errors.paper[0][range]);
-    let before = Spread::of(found.iter().map(|errors| near(errors, turn - 6..turn)));
-    let after = Spread::of(found.iter().map(|errors| near(errors, turn + 1..turn + 7)));
-    let end = Spread::of(found.iter().map(|errors| mean(&errors.paper[0][POINTS - 14..])));
-    let ours = Spread::of(found.iter().flat_map(|errors| errors.ours[4..].iter().copied()));
-    let (changes, noticed, delays, unfounded) = reports(&found);
-    let last = theirs.as_ref().map(|points| stage::final_mean(points, 5_000.0));
+    let near = |errors: &DriftErrors, range: std::ops::Range<usize>| mean(&errors.paper[0][range]);
+    let before = SeedRange::from_values(found.iter().map(|errors| near(errors, turn - 6..turn)));
+    let after = SeedRange::from_values(found.iter().map(|errors| near(errors, turn + 1..turn + 7)));
+    let end = SeedRange::from_values(found.iter().map(|errors| mean(&errors.paper[0][POINTS - 14..])));
+    let ours = SeedRange::from_values(found.iter().flat_map(|errors| errors.ours[4..].iter().copied()));
+    let (changes, detected, delays, false_alarms) = reports(&found);
+    let last = theirs.as_ref().map(|points| final_mean(points, 5_000.0));
     let numbers = json!({
-        "network": stage.words(), "seeds": seeds.len(), "turn": TURN,
+        "network": network.description(), "seeds": seeds.len(), "turn": TURN,
         "paper_before": before, "paper_after": after, "paper_final": end, "authors_final": last,
-        "ours": ours, "changes": changes, "noticed": noticed, "delay": delays, "unfounded_reports": unfounded,
+        "ours": ours, "changes": changes, "detected": detected, "delay": delays, "false_alarms": false_alarms,
     });
-    let claim = Claim {
+    let claim = PaperClaim {
         authors: last.map_or(NONE.into(), |last| format!("{} at the end", number(last))),
         formula: format!(
             "{} just before, {} just after, {} at the end",
@@ -174,24 +184,28 @@ pub(super) fn state(run: &Run<'_>) -> Result<Outcome, CliError> {
             number(end.median)
         ),
         ours: format!(
-            "noticed in {noticed} of {changes} worlds, {} steps after it (median; at most {}); {unfounded} unfounded; error never above {}",
+            "detected in {detected} of {changes} simulations, median delay {} steps (at most {}); {false_alarms} false alarms; error at most {}",
             delays.median,
             delays.high,
             number(ours.high)
         ),
-        why: format!("the state changes at step {TURN} here; the authors do not say when theirs does"),
-        ..Claim::new(
+        explanation: format!("here the state changes at step {TURN}; the authors do not document when theirs does"),
+        ..PaperClaim::new(
             "A change of the true state does not disturb the learning of the weights (Fig. 6b)",
-            Standing::when(after.median < 1.2 * before.median && end.median < before.median),
+            ClaimStatus::when(after.median < 1.2 * before.median && end.median < before.median),
         )
     };
     let figure = figure("The true state changes at step 35 000", series);
     let caption = format!(
         "Squared error of A on {} when the true state changes halfway. Medians and ranges of {} seeds; grey: the authors' released curve.",
-        stage.words(),
+        network.description(),
         seeds.len()
     );
-    Ok(Outcome { plates: vec![Plate { stem: "state-drift".into(), caption, figure }], numbers, claims: vec![claim] })
+    Ok(ExperimentResult {
+        figures: vec![NamedFigure { stem: "state-drift".into(), caption, figure }],
+        numbers,
+        claims: vec![claim],
+    })
 }
 
 fn figure(title: &str, series: Vec<Series>) -> Figure {
@@ -200,31 +214,37 @@ fn figure(title: &str, series: Vec<Series>) -> Figure {
     Figure { title: "Error of the learned weights under change".into(), panels, columns: 2 }
 }
 
-/// Changes there were, those noticed, the delays, and reports of nothing.
-fn reports(found: &[Errors]) -> (usize, usize, Spread, usize) {
-    let sum = |of: fn(&Errors) -> usize| found.iter().map(of).sum::<usize>();
-    let delays = Spread::of(found.iter().flat_map(|errors| errors.delays.iter().copied()));
-    (sum(|errors| errors.changes), sum(|errors| errors.noticed), delays, sum(|errors| errors.unfounded))
+/// Number of changes, of detected ones, the delays, and the number of false alarms.
+fn reports(found: &[DriftErrors]) -> (usize, usize, SeedRange, usize) {
+    let sum = |of: fn(&DriftErrors) -> usize| found.iter().map(of).sum::<usize>();
+    let delays = SeedRange::from_values(found.iter().flat_map(|errors| errors.delays.iter().copied()));
+    (sum(|errors| errors.changes), sum(|errors| errors.detected), delays, sum(|errors| errors.false_alarms))
 }
 
-/// Steps after a change within which a report is of that change.
+/// A report within so many steps after a change is a detection of it.
 const WITHIN: usize = 200;
 
-fn follow(stage: &Stage, change: Change, steps: usize, rates: &[f64], seed: u64) -> Result<Errors, CliError> {
-    let mut world = stage.world(WorldParams { changes: vec![change], ..stage::released(seed, steps) })?;
+fn follow(
+    network: &PaperNetwork,
+    change: Change,
+    steps: usize,
+    rates: &[f64],
+    seed: u64,
+) -> Result<DriftErrors, Error> {
+    let mut world = network.world(WorldParams { changes: vec![change], ..simulation::released(seed, steps) })?;
     let roster = world.roster().clone();
     let (agents, ratios) = (roster.agents().len(), roster.ratios());
     let params = |rate: &f64| GslParams { learning_rate: *rate, ..GslParams::default() };
     let mut learners: Vec<Gsl> =
         rates.iter().map(|rate| Gsl::new(roster.clone(), params(rate))).collect::<Result<_, _>>()?;
     let mut tracker = Tracker::new(roster, TrackParams::default())?;
-    let mut errors = Errors {
+    let mut errors = DriftErrors {
         paper: vec![Vec::new(); rates.len()],
         ours: Vec::new(),
         changes: 0,
-        noticed: 0,
+        detected: 0,
         delays: Vec::new(),
-        unfounded: 0,
+        false_alarms: 0,
     };
     let mut drawn = even(steps, POINTS).into_iter().peekable();
     let mut reported = Vec::new();
@@ -253,13 +273,13 @@ fn follow(stage: &Stage, change: Change, steps: usize, rates: &[f64], seed: u64)
     errors.changes = events.len();
     let mut open = events;
     for report in reported {
-        let of = |event: &usize| report.kind == wanted && (*event..*event + WITHIN).contains(&report.step);
-        match open.iter().position(of) {
+        let detects = |event: &usize| report.kind == wanted && (*event..*event + WITHIN).contains(&report.step);
+        match open.iter().position(detects) {
             Some(place) => errors.delays.push((report.step - open.remove(place)) as f64),
-            None => errors.unfounded += 1,
+            None => errors.false_alarms += 1,
         }
     }
-    errors.noticed = errors.delays.len();
+    errors.detected = errors.delays.len();
     Ok(errors)
 }
 
@@ -268,11 +288,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jumps_tell_how_often_something_changed() {
+    fn jumps_show_the_interval_between_changes() {
         let curve: Vec<(f64, f64)> =
             [1.0, 0.9, 2.0, 1.9, 1.8, 3.0].iter().enumerate().map(|(n, e)| (n as f64 * 500.0, *e)).collect();
         assert_eq!(jumps(&curve), [1000, 2500]);
-        assert_eq!(common(0, &jumps(&curve)), 500);
-        assert_eq!(common(300, &[600, 900]), 300);
+        assert_eq!(common_divisor(0, &jumps(&curve)), 500);
+        assert_eq!(common_divisor(300, &[600, 900]), 300);
     }
 }

@@ -1,16 +1,18 @@
 //! Figure 1: the true combination matrix beside the learned ones.
 
-use super::stage::{self, Stage, distance, until};
-use super::{Claim, NONE, Outcome, Plate, Run, Standing};
-use crate::error::CliError;
-use crate::terminal::number;
+use crate::Error;
+use crate::claim::{ClaimStatus, NONE, PaperClaim};
+use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
+use crate::simulation::{self, PaperNetwork, distance, until};
 use headwater::Combination;
+use headwater::words::number;
 use headwater_report::{Figure, Heat, Panel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+/// True and learned weights, column by column.
 #[derive(Serialize, Deserialize)]
-struct Learned {
+struct LearnedMatrices {
     truth: Vec<f64>,
     paper: Vec<f64>,
     ours: Vec<f64>,
@@ -19,24 +21,24 @@ struct Learned {
 /// Steps the paper's learner sees.
 const STEPS: usize = 120_000;
 
-/// Steps ours sees.
-const OURS: usize = 80;
+/// Steps our learner sees.
+const OUR_STEPS: usize = 80;
 
-pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
-    let stage = Stage::find(run.authors)?;
-    let seed = run.seed;
-    let found = run.jobs.all(&["learned".to_owned()], |_| {
-        let (panel, truth) = stage.run(stage::released(seed, STEPS))?;
-        let mut learner = stage::gsl(&panel, 50, 0.1)?;
+pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, Error> {
+    let network = PaperNetwork::find(context.released)?;
+    let seed = context.seed;
+    let found = context.jobs.all(&["learned".to_owned()], |_| {
+        let (panel, truth) = network.run(simulation::released(seed, STEPS))?;
+        let mut learner = simulation::gsl(&panel, 50, 0.1)?;
         until(&mut learner, &panel, STEPS)?;
-        let ours = stage::ours(&panel, OURS)?.map(|model| model.combination.to_columns());
-        Ok(Learned {
+        let ours = simulation::ours(&panel, OUR_STEPS)?.map(|model| model.combination.to_columns());
+        Ok(LearnedMatrices {
             truth: truth.combination.to_columns(),
             paper: learner.combination().to_columns(),
             ours: ours.unwrap_or_default(),
         })
     })?;
-    let Learned { truth, paper, ours } = &found[0];
+    let LearnedMatrices { truth, paper, ours } = &found[0];
     let size = (truth.len() as f64).sqrt() as usize;
     let weights = |columns: &[f64]| Combination::from_columns(columns.to_vec(), size);
     let truth = weights(truth)?;
@@ -45,7 +47,8 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
         ("the paper's learner, M = 50, 120 000 steps", weights(paper)?),
         ("ours, 80 steps", weights(ours)?),
     ];
-    let released = run.authors.matrix("matrix_21_w50.csv")?.map(|rows| stage::combination(&rows)).transpose()?;
+    let released =
+        context.released.matrix("matrix_21_w50.csv")?.map(|rows| simulation::combination(&rows)).transpose()?;
     if let Some(released) = released.filter(|released| released.agents() == size) {
         shown.insert(1, ("the authors' learned, M = 50", released));
     }
@@ -65,34 +68,42 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome, CliError> {
         let (edge, rest) = separation(&truth, weights);
         json!({ "matrix": name, "squared_error": distance(weights, &truth), "smallest_on_an_edge": edge, "largest_off": rest })
     });
-    let numbers = json!({ "network": stage.words(), "seed": seed, "matrices": measured.collect::<Vec<_>>() });
+    let numbers = json!({ "network": network.description(), "seed": seed, "matrices": measured.collect::<Vec<_>>() });
     let words = |name: &str| match shown.iter().find(|(title, _)| title.starts_with(name)) {
         Some((_, weights)) => {
             let (edge, rest) = separation(&truth, weights);
-            let parted = if edge > rest { "every edge stands out" } else { "edges and gaps overlap" };
-            format!("squared error {}; {parted}", number(distance(weights, &truth)))
+            let separated = if edge > rest { "edges and non-edges separate" } else { "edges and non-edges overlap" };
+            format!("squared error {}; {separated}", number(distance(weights, &truth)))
         }
         None => NONE.to_owned(),
     };
-    let parted = |name: &str| {
+    let separated = |name: &str| {
         shown.iter().find(|(title, _)| title.starts_with(name)).is_some_and(|(_, weights)| {
             let (edge, rest) = separation(&truth, weights);
             edge > rest
         })
     };
-    let claim = Claim {
+    let claim = PaperClaim {
         authors: words("the authors'"),
         formula: words("the paper's"),
         ours: words("ours"),
-        why: "compared entry by entry: the smallest weight learned for a true edge against the largest learned for a missing one".into(),
-        ..Claim::new(
+        explanation:
+            "criterion: the smallest weight learned for a true edge exceeds the largest learned for a missing one"
+                .into(),
+        ..PaperClaim::new(
             "\"An almost perfect recovery of the true combination weights\" with M = 50 (Fig. 1)",
-            Standing::when(parted("the paper's")),
+            ClaimStatus::when(separated("the paper's")),
         )
     };
-    let caption =
-        format!("True and learned combination matrices on {}; rows are speakers, columns listeners.", stage.words());
-    Ok(Outcome { plates: vec![Plate { stem: "matrices".into(), caption, figure }], numbers, claims: vec![claim] })
+    let caption = format!(
+        "True and learned combination matrices on {}; rows are speakers, columns listeners.",
+        network.description()
+    );
+    Ok(ExperimentResult {
+        figures: vec![NamedFigure { stem: "matrices".into(), caption, figure }],
+        numbers,
+        claims: vec![claim],
+    })
 }
 
 /// The smallest weight on a true edge, and the largest elsewhere.
