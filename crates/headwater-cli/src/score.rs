@@ -147,7 +147,7 @@ impl Score {
             let first = rows.first_bad().map_or(String::new(), |first| format!("; the first row: {first}"));
             return Err(CliError::Data {
                 message: format!("{}: has no readable post{first}", self.posts[0].display()),
-                hint: (rows.other_lines() > 0)
+                hint: (rows.other_lines() > 0 || self.preset.is_some())
                     .then(|| "check that --preset names the platform of this file".to_owned()),
             });
         }

@@ -93,7 +93,9 @@ impl ColumnMapping {
             let Some(position) = FIELDS.iter().position(|(known, names)| *known == field || names.contains(&field))
             else {
                 let known = FIELDS.map(|(field, _)| field).join(", ");
-                return Err(Error::option(format!("posts have no field {field:?}; there are {known}")));
+                return Err(Error::option(format!(
+                    "there is no field {field:?} to name a column for; there are {known}"
+                )));
             };
             if name.is_empty() {
                 return Err(Error::option(format!("the column for the field {field:?} is missing")));

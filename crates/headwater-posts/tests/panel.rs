@@ -113,7 +113,7 @@ fn tables_in_memory_are_read_as_files_are() {
     std::fs::write(&path, text).unwrap();
     let cells = |column: usize| text.lines().skip(1).map(move |line| line.split(',').nth(column).unwrap().to_owned());
     let column = |column: usize| -> arrow_array::ArrayRef {
-        Arc::new(arrow_array::StringArray::from_iter_values(cells(column)))
+        Arc::new(arrow_array::StringArray::from(cells(column).collect::<Vec<_>>()))
     };
     let columns = [("user", column(0)), ("time", column(1)), ("score", column(2))];
     let batch = arrow_array::RecordBatch::try_from_iter(columns).unwrap();

@@ -306,7 +306,8 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
         .write("v1.jsonl", "{\"created_at\": \"2024-05-01\", \"text\": \"x\", \"user\": {\"screen_name\": \"ann\"}}\n");
     for preset in ["x-v2", "bluesky", "mastodon", "4cat"] {
         let error = place.refused(&["beliefs", "v1.jsonl", "--preset", preset, "--out", "b.csv"], 1);
-        assert!(error.contains("error: v1.jsonl: looks like statuses of X API v1.1; use --preset x-v1"), "{error}");
+        let told = "error: v1.jsonl: looks like statuses of X API v1.1 (preset x-v1)\nhint: use --preset x-v1";
+        assert!(error.contains(told), "{error}");
     }
     place.write("pretty.json", "[\n  {\n    \"user\": \"ann\"\n  }\n]\n");
     told("pretty.json", &[], &["error: pretty.json: is JSON spread over many lines", "jq -c '.[]' FILE"]);

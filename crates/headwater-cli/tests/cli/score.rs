@@ -175,7 +175,8 @@ fn posts_of_a_platform_become_rows_that_beliefs_takes() {
 
     // The wrong preset is said to be wrong; 4CAT's table keeps its columns.
     let (code, _, errors) = run(folder.path(), &["p.jsonl", "--preset", "mastodon", "--out", "n.csv"]);
-    assert!(code == 1 && errors.contains("looks like posts of X API v2; use --preset x-v2"), "{errors}");
+    assert!(code == 1 && errors.contains("looks like posts of X API v2 (preset x-v2)"), "{errors}");
+    assert!(errors.contains("hint: check that --preset names the platform"), "{errors}");
     std::fs::write(
         folder.path().join("c.csv"),
         "id,author,timestamp,body,score\n1,ann,2018-10-10 20:19:24,I love it,5\n",
