@@ -1,11 +1,11 @@
 //! Headwater finds where opinions come from: from what a group of people say in public over time it works out who
 //! listens to whom, how strongly, how well informed each one is, and who therefore drives what the group believes.
 //!
-//! # A tour of the house
+//! # Modules
 //!
-//! Data enters by one door and moves one way; a room uses what earlier rooms made, never what later rooms make.
+//! Data moves one way: every module uses what earlier ones make. Nothing here reads files or prints.
 //!
-//! | room | in | out |
+//! | module | in | out |
 //! |---|---|---|
 //! | [`roster`] | names | agent and hypothesis names ↔ indices |
 //! | [`panel`] | rows or arrays of beliefs | T × N × H log-beliefs with mask and counts |
@@ -18,7 +18,8 @@
 //! | [`evaluate`] | a model and its panel | skill, intervals, permutation tests, verdict |
 //! | [`influence`](mod@influence) | a model | centrality × informativeness, attribution, paths, what-if |
 //! | [`compare`](mod@compare) | a model and a truth | how far apart they are |
-//! | [`watch`] | long work | how far it is; stopped when asked |
+//! | [`ranking`] | a model, intervals, p-values | the ranking, with its verdict |
+//! | [`progress`] | long work | how far it is; stopped when asked |
 //!
 //! # Equations
 //!
@@ -39,10 +40,15 @@
 //! # Example
 //!
 //! ```
-//! use headwater::{influence, learn::whitened::{whitened, WhitenedParams}, simulate::{simulate, WorldParams}};
-//! let (panel, truth) = simulate(&WorldParams { steps: 100, ..WorldParams::default() })?;
-//! let model = whitened(&panel, &WhitenedParams::default())?;
-//! assert_eq!(influence(&model)?.ranking()[..3], influence(&truth)?.ranking()[..3]);
+//! use headwater::evaluate::{Outcome, null_test::significance};
+//! use headwater::simulate::{WorldParams, simulate};
+//! use headwater::{Method, Ranking, fit, progress::Progress};
+//! let (panel, truth) = simulate(&WorldParams { steps: 200, ..WorldParams::default() })?;
+//! let model = fit(&panel, &Method::Whitened(Default::default()), &Progress::default())?;
+//! let mut ranking = Ranking::new(&model)?;
+//! ranking.add_significance(&significance(&panel, &model, 39, 21)?, &model)?;
+//! assert_eq!(ranking.verdict.outcome, Outcome::Supported, "{}", ranking.verdict);
+//! assert_eq!(ranking.agents[0].agent, Ranking::new(&truth)?.agents[0].agent);
 //! # Ok::<(), headwater::Error>(())
 //! ```
 
