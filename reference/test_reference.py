@@ -60,7 +60,7 @@ def test_arrays_in_models_out(tmp_path, order, dtype):
     np.testing.assert_allclose(model["combination"], wanted, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(model["evidence"], evidence, rtol=tolerance, atol=100 * tolerance)
     meta = json.loads(str(model["meta"]))
-    assert (meta["format"], meta["method"], meta["reference"]) == ("headwater-model/1", "gsl", "h0")
+    assert (meta["format"], meta["method"], meta["reference"]) == ("headwater-model/2", "gsl", "h0")
     assert model["innovation"].shape == (6, 2, 2)
     # Centrality by another eigensolver.
     stochastic = np.maximum(model["combination"], 0)

@@ -167,7 +167,7 @@ impl Report {
     }
 }
 
-const RANK: &str = "write one with: headwater rank MODEL --format json > ranking.json";
+const RANK: &str = "write one with: headwater rank MODEL --format json > ranking.json, without --top";
 
 fn stranger(path: &Path, problem: &str) -> CliError {
     CliError::Data {

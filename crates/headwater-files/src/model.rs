@@ -9,7 +9,7 @@ use headwater::model::{Change, ChangeKind, Diagnostics, Innovation, Likelihood, 
 use headwater::simulate::Event;
 use headwater::{Combination, Evidence, Method, Model, Roster};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek, Write};
 use std::path::Path;
@@ -21,6 +21,9 @@ pub const MODEL_FORMAT: &str = "headwater-model/2";
 
 /// The first format, which records the name of the method without its parameters.
 const FIRST_MODEL_FORMAT: &str = "headwater-model/1";
+
+/// The key under which a serialised method has its name.
+const METHOD_TAG: &str = "name";
 
 const TRUTH_FORMAT: &str = "headwater-truth/1";
 
@@ -43,7 +46,10 @@ struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     adaptation: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    method: Option<RecordedMethod>,
+    method: Option<String>,
+    /// Of the method; absent in truths and in the first format of models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parameters: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     combination: Option<Weights>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,14 +72,6 @@ struct Document {
     history: Option<Vec<Past>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     diagnostics: Option<Diagnostics>,
-}
-
-/// The method with its parameters; in truths and in the first format of models its name alone.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(untagged)]
-enum RecordedMethod {
-    Name(String),
-    Whole(Box<Method>),
 }
 
 /// A change, as a world made it or a learner noticed it.
@@ -154,12 +152,17 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
     }
     let track = read_track(document.changes, document.history, &roster, path)?;
     let mut diagnostics = document.diagnostics.unwrap_or_default();
-    let method = match document.method {
-        None => Method::Given,
-        Some(RecordedMethod::Whole(method)) => *method,
-        Some(RecordedMethod::Name(name)) => {
+    let method = match (document.method, document.parameters) {
+        (None, _) => Method::Given,
+        (Some(name), Some(mut parameters)) => {
+            parameters.insert(METHOD_TAG.to_owned(), name.into());
+            let method = serde_json::from_value(Value::Object(parameters));
+            method.map_err(|error| Error::file(path, format!("\"parameters\" of the method: {error}")))?
+        }
+        (Some(name), None) => {
             let method = Method::from_name(&name);
-            diagnostics.warnings.extend(unrecorded(&method));
+            let warning = unrecorded(&method).filter(|warning| !diagnostics.warnings.contains(warning));
+            diagnostics.warnings.extend(warning);
             method
         }
     };
@@ -175,6 +178,17 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
         diagnostics,
         track,
     })
+}
+
+/// The parameters of a method, beside its name; none where they are unknown.
+fn parameters(method: &Method) -> Option<Map<String, Value>> {
+    match serde_json::to_value(method) {
+        Ok(Value::Object(mut parameters)) if !matches!(method, Method::Unknown { .. }) => {
+            parameters.remove(METHOD_TAG);
+            Some(parameters)
+        }
+        _ => None,
+    }
 }
 
 /// What has to be known of a model in a file without the parameters of its method.
@@ -518,10 +532,8 @@ fn document(model: &Model, format: &str) -> Document {
         truth: model.truth.map(|verdict| model.roster.hypotheses()[verdict.hypothesis].clone()),
         agreement: model.truth.map(|verdict| verdict.agreement),
         adaptation: Some(model.adaptation),
-        method: Some(match format {
-            TRUTH_FORMAT => RecordedMethod::Name(model.method.name().to_owned()),
-            _ => RecordedMethod::Whole(Box::new(model.method.clone())),
-        }),
+        method: Some(model.method.name().to_owned()),
+        parameters: if format == TRUTH_FORMAT { None } else { parameters(&model.method) },
         combination: None,
         evidence: None,
         innovation: None,

@@ -86,7 +86,7 @@ fn beliefs_in_every_format_learn_the_same() {
     }
     assert_eq!(place.read("parquet.json"), place.read("csv.json"));
     assert_eq!(place.read("parquet.json"), place.read("npy.json"));
-    let piped = Command::cargo_bin("headwater")
+    let piped = assert_cmd::Command::cargo_bin("headwater")
         .unwrap()
         .current_dir(place.folder())
         .args(["learn", "-", "--out", "piped.json", "--method", "gsl", "--adaptation", "0.05"])

@@ -23,7 +23,7 @@ fn with_posts() -> Place {
 }
 
 /// The summary of `beliefs` over `posts.csv` into `b.csv`.
-fn summary(place: &Place, arguments: &[&str]) -> Value {
+fn summary_of(place: &Place, arguments: &[&str]) -> Value {
     let all = [&["beliefs", "posts.csv", "--out", "b.csv", "--scorer", "column", "--format", "json"], arguments];
     place.json(&all.concat())
 }
@@ -36,7 +36,7 @@ fn beliefs<'a>(posts: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn posts_become_beliefs() {
     let place = with_posts();
-    let summary = summary(&place, &["--summary", "s.json"]);
+    let summary = summary_of(&place, &["--summary", "s.json"]);
     let odds = |p: f64| (p / (1.0 - p)).ln();
     let back = |ratio: f64| 1.0 / (1.0 + (-ratio).exp());
     let rows: Vec<Vec<String>> =
@@ -72,7 +72,7 @@ fn posts_become_beliefs() {
 #[test]
 fn every_selection() {
     let place = with_posts();
-    let kept = |arguments: &[&str]| summary(&place, arguments)["kept"].as_u64().unwrap();
+    let kept = |arguments: &[&str]| summary_of(&place, arguments)["kept"].as_u64().unwrap();
     place.write("users.txt", "ann\nbob\nzoe\n");
     assert_eq!(kept(&["--topic", "biden OR trump"]), 4);
     assert_eq!(kept(&["--topic", "trump@2024-05-01..2024-05-01", "--topic", "biden@2024-05-02.."]), 3);
@@ -83,7 +83,7 @@ fn every_selection() {
     assert_eq!(kept(&["--to", "2024-05-03", "--timezone", "Asia/Tokyo"]), 4, "in Tokyo the last post is of the 4th");
     assert_eq!(kept(&["--lang", "en"]), 4);
     assert_eq!(kept(&["--users", "users.txt"]), 5);
-    assert_eq!(summary(&place, &["--users", "users.txt"])["absent_users"], 1);
+    assert_eq!(summary_of(&place, &["--users", "users.txt"])["absent_users"], 1);
     let error = place.refused(&beliefs("posts.csv", &["--min-posts", "3", "--out", "c.csv"]), 2);
     assert!(error.contains("--out"), "given twice: {error}");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "c.csv", "--scorer", "column", "--min-posts", "3"], 1);
@@ -101,7 +101,7 @@ fn bins_zones_and_days_of_23_hours_survive_learning() {
         }
     }
     place.write("posts.csv", posts);
-    let summary = summary(&place, &["--timezone", "America/New_York"]);
+    let summary = summary_of(&place, &["--timezone", "America/New_York"]);
     assert_eq!((&summary["bins"], &summary["silent_share"]), (&Value::from(4), &Value::from(0.0)));
     let text = place.read("b.csv");
     assert!(text.contains("2021-03-14T00:00:00-05:00,ann") && text.contains("2021-03-15T00:00:00-04:00,bob"), "{text}");
@@ -115,7 +115,7 @@ fn bins_zones_and_days_of_23_hours_survive_learning() {
     }
     // Every bin is there when opinions are carried on, so that the step is the bin.
     for (bin, bins) in [("week", 2), ("6h", 16), ("hour", 90)] {
-        let summary = summary(&place, &["--bin", bin, "--timezone", "America/New_York", "--carry-forward"]);
+        let summary = summary_of(&place, &["--bin", bin, "--timezone", "America/New_York", "--carry-forward"]);
         assert_eq!(summary["bins"], bins, "{bin}");
         let beliefs = headwater_files::read_beliefs(&place.folder().join("b.csv"), false).unwrap();
         assert_eq!((beliefs.panel.steps(), beliefs.panel.is_complete()), (bins as usize, true), "{bin}");
@@ -125,7 +125,7 @@ fn bins_zones_and_days_of_23_hours_survive_learning() {
 #[test]
 fn silence_stays_silence_or_is_carried_forward() {
     let place = with_posts();
-    let summary = summary(&place, &["--carry-forward"]);
+    let summary = summary_of(&place, &["--carry-forward"]);
     assert_eq!(summary["carried_forward"], 2);
     let text = place.read("b.csv");
     let rows: Vec<&str> = text.lines().skip(1).collect();
@@ -133,7 +133,7 @@ fn silence_stays_silence_or_is_carried_forward() {
     assert_eq!(rows[2], rows[0].replace("05-01T", "05-02T"));
     let panel = headwater_files::read_beliefs(&place.folder().join("b.csv"), false).unwrap().panel;
     assert!(panel.is_complete());
-    summary(&place, &[]);
+    summary_of(&place, &[]);
     let silent = headwater_files::read_beliefs(&place.folder().join("b.csv"), false).unwrap().panel;
     assert_eq!(silent.silence(), [0, 0], "with two times the step is the gap");
 }
@@ -147,7 +147,7 @@ fn a_day_that_the_clocks_skipped_is_no_bin() {
         "user,time,text,score\na,2011-12-29T12:00:00-10:00,x,0.3\nb,2011-12-31T12:00:00+14:00,y,0.7\n",
     );
     let zone = ["--timezone", "Pacific/Apia", "--carry-forward"];
-    assert_eq!(summary(&place, &zone)["bins"], 2);
+    assert_eq!(summary_of(&place, &zone)["bins"], 2);
     assert_eq!(place.read("b.csv").lines().count(), 5);
 }
 
@@ -155,7 +155,7 @@ fn a_day_that_the_clocks_skipped_is_no_bin() {
 fn a_repost_is_one_whichever_column_says_so() {
     let place = Place::new();
     place.write("posts.csv", "user,time,text,score,is_retweet,repost_of\na,2024-05-01,x,0.3,0,55\na,2024-05-01,x,0.3,0,\nb,2024-05-02,y,0.7,0,\n");
-    assert_eq!(summary(&place, &["--reposts", "drop"])["dropped"]["repost"], 1);
+    assert_eq!(summary_of(&place, &["--reposts", "drop"])["dropped"]["repost"], 1);
     // Lines of JSON are known by their first bytes, whatever the name.
     place.write(
         "posts.csv",
@@ -163,7 +163,7 @@ fn a_repost_is_one_whichever_column_says_so() {
          {\"user\":\"a\",\"time\":\"2024-05-01\",\"text\":\"x\",\"score\":0.3}\n\
          {\"user\":\"b\",\"time\":\"2024-05-02\",\"text\":\"y\",\"score\":0.7}\n",
     );
-    assert_eq!(summary(&place, &["--reposts", "drop"])["dropped"]["repost"], 1);
+    assert_eq!(summary_of(&place, &["--reposts", "drop"])["dropped"]["repost"], 1);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn three_hypotheses_from_three_columns() {
         "posts.csv",
         "user,time,negative,neutral,positive\nann,1,0.2,0.3,0.5\nann,2,0.5,0.3,0.2\nbob,3,0,0.5,0.5\n",
     );
-    let summary = summary(&place, &["--hypotheses", "3"]);
+    let summary = summary_of(&place, &["--hypotheses", "3"]);
     assert_eq!(summary["clipped"], 1);
     let text = place.read("b.csv");
     assert!(text.starts_with("time,agent,positive,neutral,negative,posts\n"), "{text}");
@@ -361,7 +361,7 @@ fn files_of_every_kind_say_the_same() {
         place.done(&beliefs(file, &[]));
         assert_eq!(place.read("b.csv"), wanted, "{file}");
     }
-    let piped = Command::cargo_bin("headwater")
+    let piped = assert_cmd::Command::cargo_bin("headwater")
         .unwrap()
         .current_dir(place.folder())
         .args(beliefs("-", &[]))
@@ -499,7 +499,7 @@ fn real(folder: &str, posts: usize) {
         let sum = sums.entry((day_in_utc(&row[time]), &row[user])).or_default();
         *sum = (sum.0 + (p / (1.0 - p)).ln(), sum.1 + 1);
     }
-    let summary = summary(&place, &[]);
+    let summary = summary_of(&place, &[]);
     assert_eq!((&summary["rows"], &summary["rejected"]), (&Value::from(posts), &Value::from(0)), "{name}");
     assert_eq!(summary["duplicates"], posts - seen.len());
     let found = table(place.read("b.csv").as_bytes());

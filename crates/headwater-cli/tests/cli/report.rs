@@ -1,6 +1,6 @@
 //! The page by the command line: it shows what `rank` prints, writes one file, and refuses what does not fit.
 
-use crate::place::{Place, page_data};
+use crate::place::{Place, files, page_data};
 use serde_json::Value;
 
 /// A world of eight agents with silence, its model and its ranking.
@@ -13,7 +13,7 @@ fn with_model() -> Place {
     place
 }
 
-fn page(place: &Place, name: &str) -> Value {
+fn page_of(place: &Place, name: &str) -> Value {
     page_data(&place.read(name))
 }
 
@@ -30,7 +30,7 @@ fn the_page_shows_what_rank_prints() {
     after.push("p.html".to_owned());
     after.sort();
     assert_eq!(place.files(), after, "one file is written");
-    let page = page(&place, "p.html");
+    let page = page_of(&place, "p.html");
     let mut wanted: Value = serde_json::from_str(&ranking).unwrap();
     let edges = wanted.as_object_mut().unwrap().remove("edges").unwrap();
     assert_eq!(page["ranking"], wanted);
@@ -46,10 +46,10 @@ fn the_page_shows_what_rank_prints() {
     place.done("report model.json --beliefs world/beliefs.csv --out q.html --title A&B");
     let plain: Value =
         serde_json::from_str(&place.done("rank model.json --beliefs world/beliefs.csv --format json")).unwrap();
-    assert_eq!(page(&place, "q.html")["ranking"], plain);
-    assert_eq!(page(&place, "q.html")["title"], "A&B");
+    assert_eq!(page_of(&place, "q.html")["ranking"], plain);
+    assert_eq!(page_of(&place, "q.html")["title"], "A&B");
     place.done("report model.json --out q.html");
-    let page = page(&place, "q.html");
+    let page = page_of(&place, "q.html");
     assert!(page.get("opinions").is_none() && page["heat"].get("true").is_none());
 
     // Figures, with the error while learning.
@@ -61,12 +61,12 @@ fn the_page_shows_what_rank_prints() {
         .flat_map(|name| [format!("{name}.png"), format!("{name}.svg")])
         .collect();
     drawn.sort();
-    assert_eq!(names(&place.path("figures")), drawn);
+    assert_eq!(files(&place.path("figures")), drawn);
     // Log-ratios and arrays.
     place.done("simulate --out arrays --agents 8 --steps 100 --as npy");
     place.done("learn arrays/beliefs.npy --out arrays.json");
     place.done("report arrays.json --beliefs arrays/beliefs.npy --out q.html");
-    assert_eq!(page(&place, "q.html")["opinions"]["times"].as_array().unwrap().len(), 100);
+    assert_eq!(page_of(&place, "q.html")["opinions"]["times"].as_array().unwrap().len(), 100);
 }
 
 #[test]

@@ -1,3 +1,162 @@
 //! Whole outputs of every command, for its usual and its wrong uses. Accept a change after reading it: `just snapshots`.
 
 use crate::place::Place;
+
+/// Everything a run prints: its exit code, standard output, standard error.
+fn whole(place: &Place, arguments: &str) -> String {
+    let output = place.run(arguments);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap();
+    format!("$ headwater {arguments}\nexit {code}\n{}--- stderr\n{}", text(output.stdout), text(output.stderr))
+}
+
+/// Several runs, one after another.
+fn all(place: &Place, runs: &[&str]) -> String {
+    runs.iter().map(|run| whole(place, run)).collect::<Vec<_>>().join("\n")
+}
+
+/// A world of six agents, its model by the default learner, and posts with scores of their own.
+fn prepared() -> Place {
+    let place = Place::new();
+    place.done("simulate --out w --agents 6 --edge-probability 0.5 --hypotheses 3 --steps 60 --as csv --seed 4");
+    place.done("learn w/beliefs.csv --out m.json");
+    place.write("bad.csv", "time,agent,yes,no\n0,ann,0.5,0.6\n");
+    place.write("edges.csv", "source,target\n0,1\n1,2\n2,0\n");
+    let mut posts = String::from("user,time,text,score\n");
+    for day in 1..=20 {
+        for (user, name) in ["ann", "bob", "cem"].iter().enumerate() {
+            let score = 0.2 + 0.03 * f64::from((day * (user as i32 + 2) * 7) % 20);
+            posts += &format!("{name},2024-05-{day:02}T10:00:00Z,the tram is {day},{score}\n");
+        }
+    }
+    place.write("posts.csv", posts);
+    place
+}
+
+#[test]
+fn help_of_every_command() {
+    let place = Place::new();
+    let commands = [
+        "",
+        "demo",
+        "discover",
+        "simulate",
+        "beliefs",
+        "network",
+        "learn",
+        "rank",
+        "explain",
+        "compare",
+        "report",
+        "export",
+        "reproduce",
+        "score",
+    ];
+    for command in commands {
+        let name = if command.is_empty() { "help" } else { command };
+        insta::assert_snapshot!(format!("help_{name}"), whole(&place, format!("{command} --help").trim_start()));
+    }
+}
+
+#[test]
+fn simulate_and_learn() {
+    let place = prepared();
+    insta::assert_snapshot!(all(
+        &place,
+        &[
+            "simulate --out v --agents 5 --steps 20 --seed 3",
+            "simulate --out v --agents 1",
+            "learn w/beliefs.csv --out n.json",
+            "learn w/beliefs.csv --out n.json --method gsl",
+            "learn w/beliefs.csv --out n.json --method gsl --adaptation 0.05 --window 10",
+            "learn w/beliefs.csv --out n.json --window 10",
+            "learn bad.csv --out n.json",
+            "learn nowhere.csv --out n.json",
+            "learn w/beliefs.csv --out w/beliefs.csv",
+        ]
+    ));
+}
+
+#[test]
+fn rank_explain_and_compare() {
+    let place = prepared();
+    insta::assert_snapshot!(all(
+        &place,
+        &[
+            "rank m.json",
+            "rank m.json --beliefs w/beliefs.csv --bootstrap 20 --null 20 --seed 5",
+            "rank m.json --top 2 --format csv",
+            "rank m.json --graph edges.csv",
+            "rank m.json --bootstrap 20",
+            "rank w/beliefs.csv",
+            "explain m.json --agent 0 --top 3",
+            "explain m.json --agent 0 --what-if remove --top 3",
+            "explain m.json --agent nobody",
+            "compare w/truth.json w/truth.json",
+            "compare m.json nowhere.json",
+        ]
+    ));
+}
+
+#[test]
+fn beliefs_score_and_network() {
+    let place = prepared();
+    insta::assert_snapshot!(all(
+        &place,
+        &[
+            "beliefs posts.csv --scorer column --out b.csv",
+            "beliefs posts.csv --scorer column --topic bus --out b.csv",
+            "beliefs posts.csv --scorer column --topic (tram --out b.csv",
+            "beliefs posts.csv --map text=body --out b.csv",
+            "beliefs posts.csv --out b.npy",
+            "score posts.csv --out s.csv",
+            "score edges.csv --out s.csv",
+            "score posts.csv --scorer roberta --out s.csv",
+            "network edges.csv --hub 0 --start 0 --out n.csv",
+            "network edges.csv --hub nobody --start 0 --out n.csv",
+        ]
+    ));
+}
+
+#[test]
+fn discover_and_its_refusals() {
+    let place = prepared();
+    place.write("few.csv", "user,time,text,score\nann,2024-05-01,x,0.1\nbob,2024-05-02,y,0.9\n");
+    place.write("key", "short");
+    let run = "discover posts.csv --scorer column --bootstrap 20 --null 20";
+    insta::assert_snapshot!(all(
+        &place,
+        &[
+            &format!("{run} --out found"),
+            &format!("{run} --out found --top 2"),
+            &format!("{run} --out found --top 2"),
+            "discover posts.csv --scorer column --bootstrap 0 --null 0 --out untested",
+            &format!("{run} --graph edges.csv --out other"),
+            &format!("{run} --pseudonymise key --out other"),
+            &format!("{run} --weights strengths --out other"),
+            "discover few.csv --scorer column --out other",
+            "discover posts.csv --scorer column --topic bus --out other",
+            "discover nowhere.csv --out other",
+            "discover posts.csv",
+        ]
+    ));
+}
+
+#[test]
+fn report_export_and_reproduce() {
+    let place = prepared();
+    insta::assert_snapshot!(all(
+        &place,
+        &[
+            "report m.json --out p.html --quiet",
+            "report m.json --out p.txt",
+            "report m.json --ranking edges.csv --out p.html",
+            "export m.json --out net.gexf",
+            "export m.json --out net.xlsx",
+            "export m.json --significant --out net.gexf",
+            "reproduce figure-9 --out p",
+            "completions tcsh",
+            "wrong",
+        ]
+    ));
+}

@@ -290,7 +290,7 @@ fn checked(model: &Model, ranking: &Ranking, found: &Influence) -> Result<Vec<us
         order.push(agent);
     }
     if order.len() < agents {
-        return Err(wrong(format!("it ranks {} of {agents} agents; write it without --top", order.len())));
+        return Err(wrong(format!("it ranks {} of {agents} agents; all are needed", order.len())));
     }
     let truth = &model.roster.hypotheses()[found.truth];
     if ranking.truth != *truth {
