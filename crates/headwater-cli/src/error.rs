@@ -105,6 +105,10 @@ impl From<Shown> for CliError {
     fn from(error: Shown) -> Self {
         match error {
             Shown::Model(error) => error.into(),
+            Shown::Files(error) => error.into(),
+            Shown::ExportFormat { .. } => {
+                CliError::usage(error.to_string(), "use .gexf, .graphml, .csv, .parquet or .json")
+            }
             error => CliError::data(error.to_string()),
         }
     }

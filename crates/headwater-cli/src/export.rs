@@ -5,12 +5,10 @@ use crate::output::check;
 use crate::report::given;
 use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
-use headwater::Model;
 use headwater::Ranking;
-use headwater_files::{AtomicFile, read_edges, read_model};
-use headwater_report::export::{Choice, Network, csv, gexf, graphml, json, parquet};
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use headwater_files::{read_edges, read_model};
+use headwater_report::export::{Choice, ExportFormat, Network, export_files, json, write_files};
+use std::path::PathBuf;
 
 /// Writes the network for other programs: Gephi, networkx, igraph, d3, spreadsheets
 #[derive(Debug, Args)]
@@ -59,49 +57,16 @@ fn parse_weight(text: &str) -> Result<f64, String> {
     weight.ok_or_else(|| "wanted a number of at least 0".to_owned())
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Format {
-    Gexf,
-    GraphMl,
-    Csv,
-    Parquet,
-    Json,
-}
-
-const FORMATS: [(&str, Format); 5] = [
-    ("gexf", Format::Gexf),
-    ("graphml", Format::GraphMl),
-    ("csv", Format::Csv),
-    ("parquet", Format::Parquet),
-    ("json", Format::Json),
-];
-
-impl Format {
-    fn of(path: &Path) -> Result<Self, CliError> {
-        let ending = path.extension().map(OsStr::to_ascii_lowercase).unwrap_or_default();
-        let found = FORMATS.iter().find(|(name, _)| ending == *name);
-        found.map(|(_, format)| *format).ok_or_else(|| {
-            CliError::usage(
-                format!("{}: the ending of --out chooses the format, and this one is none", path.display()),
-                "use .gexf, .graphml, .csv, .parquet or .json",
-            )
-        })
-    }
-}
-
 impl Export {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
-        let format = Format::of(&self.out)?;
-        if self.json.is_some() && format != Format::Json {
+        let format = ExportFormat::from_path(&self.out)?;
+        if self.json.is_some() && format != ExportFormat::Json {
             return Err(CliError::usage(
                 "--json is for a file that ends in .json",
                 "leave it out, or write to NET.json",
             ));
         }
-        let mut outputs = vec![self.out.clone()];
-        if matches!(format, Format::Csv | Format::Parquet) {
-            outputs.insert(0, nodes(&self.out));
-        }
+        let outputs = export_files(&self.out)?;
         check([&self.model].into_iter().chain(&self.ranking).chain(&self.graph), &outputs)?;
         let model = read_model(&self.model)?;
         let mut ranking = match &self.ranking {
@@ -125,85 +90,30 @@ impl Export {
             own: self.self_loops,
         };
         let mut network = Network::new(&model, &ranking, &choice).map_err(CliError::about(source))?;
-        if format == Format::Gexf {
+        if format == ExportFormat::Gexf {
             network = network.drawn(&model, &ranking);
         }
         if network.negative > 0 {
             let left = count(network.negative, "weight");
             terminal.warn(&format!("{left} below zero left out; --negative keeps them"));
         }
-        let mut drafts = outputs.iter().map(|path| AtomicFile::create(path)).collect::<Result<Vec<AtomicFile>, _>>()?;
-        let replaced = write(format, self.json, &network, &mut drafts)
-            .map_err(|error| CliError::data(format!("{}: cannot write: {error}", self.out.display())))?;
+        let reader = match self.json {
+            Some(JsonReader::D3) => json::Reader::D3,
+            Some(JsonReader::Networkx) | None => json::Reader::Networkx,
+        };
+        let replaced = write_files(&self.out, &network, reader)?;
         if replaced > 0 {
             let signs = count(replaced, "character");
             terminal
                 .warn(&format!("{signs} in names that XML cannot hold, written as \u{fffd}; .csv and .json keep them"));
         }
-        commit(drafts, &outputs)?;
         let (agents, edges) = (count(network.agents.len(), "agent"), count(network.edges.len(), "edge"));
         let files: Vec<String> = outputs.iter().rev().map(|path| path.display().to_string()).collect();
-        let moments = network.history.as_ref().filter(|_| format == Format::Gexf).map_or(String::new(), |history| {
-            format!(" at {}", count(history.bounds.len().saturating_sub(1), "moment"))
-        });
+        let moments =
+            network.history.as_ref().filter(|_| format == ExportFormat::Gexf).map_or(String::new(), |history| {
+                format!(" at {}", count(history.bounds.len().saturating_sub(1), "moment"))
+            });
         terminal.remark(&format!("{agents} and {edges}{moments} in {}", files.join(" and ")));
         Ok(())
     }
-}
-
-/// Where the agents go when the edges go to a table: `net.csv` has `net.nodes.csv` beside it.
-fn nodes(out: &Path) -> PathBuf {
-    let ending = out.extension().unwrap_or_default().to_string_lossy();
-    out.with_extension(format!("nodes.{ending}"))
-}
-
-/// Writes every draft whole; returns how many characters XML could not hold.
-fn write(
-    format: Format,
-    reader: Option<JsonReader>,
-    network: &Network,
-    drafts: &mut [AtomicFile],
-) -> Result<usize, std::io::Error> {
-    match (format, drafts) {
-        (Format::Gexf, [draft]) => return gexf::write(network, draft),
-        (Format::GraphMl, [draft]) => return graphml::write(network, draft),
-        (Format::Csv, [nodes, edges]) => {
-            csv::nodes(network, nodes)?;
-            csv::edges(network, edges)?;
-        }
-        (Format::Parquet, [nodes, edges]) => {
-            parquet::nodes(network, nodes)?;
-            parquet::edges(network, edges)?;
-        }
-        (Format::Json, [draft]) => {
-            let reader = match reader {
-                Some(JsonReader::D3) => json::Reader::D3,
-                Some(JsonReader::Networkx) | None => json::Reader::Networkx,
-            };
-            json::write(network, reader, draft)?;
-        }
-        _ => unreachable!("tables have two files, the others one"),
-    }
-    Ok(0)
-}
-
-/// All files take their names, the one that was asked for last: where it is, the other is too. If one cannot, those before
-/// it go.
-fn commit(drafts: Vec<AtomicFile>, outputs: &[PathBuf]) -> Result<(), CliError> {
-    for (position, draft) in drafts.into_iter().enumerate() {
-        if let Err(error) = draft.commit() {
-            outputs[..position].iter().for_each(|path| drop(std::fs::remove_file(path)));
-            return Err(error.into());
-        }
-    }
-    Ok(())
-}
-
-/// The network of a run as GEXF, whole.
-pub(crate) fn write_gexf(path: &Path, model: &Model, ranking: &Ranking) -> Result<(), CliError> {
-    let network = Network::new(model, ranking, &Choice::default())?.drawn(model, ranking);
-    let mut draft = AtomicFile::create(path)?;
-    gexf::write(&network, &mut draft)
-        .map_err(|error| CliError::data(format!("{}: cannot write: {error}", path.display())))?;
-    Ok(draft.commit()?)
 }

@@ -62,7 +62,7 @@ pub(crate) enum Numbers<'py> {
 }
 
 impl<'py> Numbers<'py> {
-    pub(crate) fn of(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+    pub(crate) fn from_any(array: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(array) = array.extract() {
             return Ok(Numbers::Double(array));
         }
@@ -184,7 +184,7 @@ impl Beliefs {
         agents: Option<Vec<String>>,
         hypotheses: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        let array = Numbers::of(array)?;
+        let array = Numbers::from_any(array)?;
         let frames = array.view().frames(log_ratios)?;
         let sides = frames.sides();
         let marks = marks(&silent, sides)?;
@@ -332,7 +332,7 @@ fn names(
 /// Who may hear whom, by name.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct Graph {
-    edges: Edges,
+    pub(crate) edges: Edges,
 }
 
 #[pymethods]

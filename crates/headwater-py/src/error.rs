@@ -1,4 +1,5 @@
-//! Errors: which Python exception each of ours becomes. The text is the command line's, its hint on a second line.
+//! Errors: which Python exception each of ours becomes. The text is the library's; a hint in the words of keyword arguments
+//! follows on a second line ([`crate::hints`]).
 //!
 //! | ours | Python's |
 //! |---|---|
@@ -8,12 +9,12 @@
 //! | stopped | `KeyboardInterrupt` |
 //! | everything else | `ValueError` |
 
-use crate::hints::{posts_text, score_text};
+use crate::hints::{core_text, discover_text, files_text, posts_text, report_text, score_text};
 use headwater::Error as Core;
-use headwater_cli::CliError;
+use headwater_discover::Error as Discover;
 use headwater_files::Error as Files;
 use headwater_posts::Error as Posts;
-use headwater_report::Error as Shown;
+use headwater_report::Error as Report;
 use headwater_score::Error as Score;
 use pyo3::exceptions::{
     PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
@@ -27,8 +28,8 @@ pub(crate) enum PyError {
     Files(Files),
     Posts(Posts),
     Score(Score),
-    Shown(Shown),
-    Command(CliError),
+    Discover(Discover),
+    Report(Report),
     Python(PyErr),
 }
 
@@ -41,7 +42,10 @@ macro_rules! py_errors {
         })*
     };
 }
-py_errors!(Core => Core, Files => Files, Posts => Posts, Score => Score, Shown => Shown, CliError => Command, PyErr => Python);
+py_errors!(
+    Core => Core, Files => Files, Posts => Posts, Score => Score, Discover => Discover, Report => Report,
+    PyErr => Python
+);
 
 /// A class of exceptions.
 #[derive(Clone, Copy)]
@@ -53,7 +57,7 @@ enum Kind {
     System(ErrorKind),
 }
 
-fn of_core(error: &Core) -> Kind {
+fn core_kind(error: &Core) -> Kind {
     match error {
         Core::UnknownName { .. } => Kind::Unknown,
         Core::Diverged { .. } | Core::Undefined { .. } => Kind::Runtime,
@@ -62,48 +66,65 @@ fn of_core(error: &Core) -> Kind {
     }
 }
 
-fn of_files(error: &Files) -> Kind {
+fn files_kind(error: &Files) -> Kind {
     match error {
         Files::Io { source, .. } => Kind::System(source.kind()),
         Files::NoFolder { .. } => Kind::System(ErrorKind::NotFound),
-        Files::Data { source, .. } => of_core(source),
+        Files::Data { source, .. } => core_kind(source),
         _ => Kind::Value,
     }
 }
 
-fn of_posts(error: &Posts) -> Kind {
+fn posts_kind(error: &Posts) -> Kind {
     match error {
-        Posts::Core(error) => of_core(error),
-        Posts::Files(error) => of_files(error),
+        Posts::Core(error) => core_kind(error),
+        Posts::Files(error) => files_kind(error),
         Posts::Io { source, .. } => Kind::System(source.kind()),
-        Posts::Score(error) => of_score(error),
+        Posts::Score(error) => score_kind(error),
         _ => Kind::Value,
     }
 }
 
-fn of_score(error: &Score) -> Kind {
+fn score_kind(error: &Score) -> Kind {
     match error {
-        Score::Stopped(error) => of_core(error),
+        Score::Stopped(error) => core_kind(error),
         Score::Hub { .. } => Kind::Runtime,
         _ => Kind::Value,
     }
 }
 
+fn discover_kind(error: &Discover) -> Kind {
+    match error {
+        Discover::Core(error) | Discover::Data { source: error, .. } => core_kind(error),
+        Discover::Files(error) => files_kind(error),
+        Discover::Posts(error) | Discover::NothingKept { source: error, .. } => posts_kind(error),
+        Discover::Score(error) => score_kind(error),
+        Discover::Read { source, .. } | Discover::Write { source, .. } | Discover::Key { source, .. } => {
+            Kind::System(source.kind())
+        }
+        _ => Kind::Value,
+    }
+}
+
+fn report_kind(error: &Report) -> Kind {
+    match error {
+        Report::Model(error) => core_kind(error),
+        Report::Files(error) => files_kind(error),
+        Report::Write { source, .. } => Kind::System(source.kind()),
+        _ => Kind::Value,
+    }
+}
+
 impl From<PyError> for PyErr {
-    fn from(trouble: PyError) -> Self {
-        let (kind, text) = match trouble {
+    fn from(error: PyError) -> Self {
+        let (kind, text) = match error {
             PyError::Python(error) => return error,
-            PyError::Core(error) => (of_core(&error), shown(error)),
-            PyError::Files(error) => (of_files(&error), shown(error)),
-            PyError::Posts(error) => (of_posts(&error), posts_text(error)),
-            PyError::Score(error) => (of_score(&error), score_text(error)),
-            PyError::Shown(Shown::Model(error)) => (of_core(&error), shown(error)),
-            PyError::Shown(error) => (Kind::Value, shown(error)),
-            PyError::Command(failure @ CliError::Interrupted { .. }) => (Kind::Stopped, failure.to_string()),
-            PyError::Command(CliError::File { message, hint, kind }) => {
-                (Kind::System(kind), CliError::File { message, hint, kind }.to_string())
-            }
-            PyError::Command(failure) => (Kind::Value, failure.to_string()),
+            PyError::Core(error) => (core_kind(&error), core_text(&error)),
+            PyError::Files(error) => (files_kind(&error), files_text(&error)),
+            PyError::Posts(error) => (posts_kind(&error), posts_text(&error)),
+            PyError::Score(error) => (score_kind(&error), score_text(&error)),
+            PyError::Discover(error) => (discover_kind(&error), discover_text(&error)),
+            PyError::Report(error) => (report_kind(&error), report_text(&error)),
         };
         match kind {
             Kind::Value => PyValueError::new_err(text),
@@ -115,11 +136,6 @@ impl From<PyError> for PyErr {
             Kind::System(_) => PyOSError::new_err(text),
         }
     }
-}
-
-/// An error in the words of the command line, its hint on a second line.
-fn shown(error: impl Into<CliError>) -> String {
-    error.into().to_string()
 }
 
 /// A `KeyError` that shows its text, not the text's representation: that takes a class of Python's own.

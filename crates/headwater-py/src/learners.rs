@@ -38,6 +38,27 @@ pub(crate) fn memory(forget: Option<f64>, recent: Option<usize>) -> PyResult<Mem
     }
 }
 
+/// What weights on a graph are made of; none where the fit selects.
+pub(crate) fn weights(name: Option<&str>, graph: bool) -> PyResult<Option<WeightKind>> {
+    match name {
+        Some("auto" | "strengths") if !graph => Err(PyValueError::new_err(
+            "speaker strengths need a graph of who may hear whom\nhint: give graph (source, target: the target follows the source), or leave weights out",
+        )),
+        None | Some("auto") => Ok(None),
+        Some("edges") => Ok(Some(WeightKind::Edges)),
+        Some("strengths") => Ok(Some(WeightKind::Strengths)),
+        Some(other) => Err(no_choice("weights", other, "auto, edges or strengths")),
+    }
+}
+
+/// Refuses too few or too many resamples or circular shifts.
+pub(crate) fn draws(name: &str, draws: Option<u64>) -> PyResult<()> {
+    match draws.filter(|draws| !(20..=100_000).contains(draws)) {
+        Some(draws) => Err(PyValueError::new_err(format!("{name} is {draws}, but must be 20 to 100000"))),
+        None => Ok(()),
+    }
+}
+
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
 #[pyo3(signature = (
@@ -118,18 +139,7 @@ pub(crate) fn state_space(
     progress: Option<&Bound<'_, PyAny>>,
     threads: Option<usize>,
 ) -> PyResult<(Model, Option<String>)> {
-    let weights = match weights {
-        None => None,
-        Some("auto" | "strengths") if graph.is_none() => {
-            return Err(PyValueError::new_err(
-                "speaker strengths need a graph of who may hear whom\nhint: give graph (source, target: the target follows the source), or leave weights out",
-            ));
-        }
-        Some("auto") => None,
-        Some("edges") => Some(WeightKind::Edges),
-        Some("strengths") => Some(WeightKind::Strengths),
-        Some(other) => return Err(no_choice("weights", other, "auto, edges or strengths")),
-    };
+    let weights = self::weights(weights, graph.is_some())?;
     let usual = StateSpaceParams::default();
     let params = StateSpaceParams {
         adaptation,

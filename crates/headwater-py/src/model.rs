@@ -1,17 +1,19 @@
 //! Models and rankings: what a learner found, and what people make of it.
 
 use crate::beliefs::{Beliefs, Graph};
-use crate::columns::{Column, of_rows, table};
+use crate::columns::{Column, columns_from_rows, table};
 use crate::error::{PyError, no_choice};
+use crate::learners::draws;
 use crate::work::{Manner, done};
 use headwater::compare::{GroundTruth, compare};
 use headwater::evaluate::Verdict;
 use headwater::model::Change;
 use headwater::ranking::{Ranking as Ranked, Uncertainty};
+use headwater::words::count;
 use headwater::{Influence, Model as Learned, Roster, influence};
-use headwater_files::ranking_table;
-use headwater_files::{model_of_bytes, model_to_bytes, read_model, write_model};
+use headwater_files::{model_of_bytes, model_to_bytes, ranking_table, read_model, write_model};
 use headwater_report::explanation::Thought;
+use headwater_report::export::{Choice, ExportFormat, Network, json, write_files};
 use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Explanation, figures};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
@@ -19,8 +21,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
-use serde_json::{Value, json};
-use std::ffi::OsString;
+use serde_json::{Value, json as json_value};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -54,7 +55,7 @@ fn text(value: &impl Serialize) -> PyResult<String> {
 
 /// A change as `learn --follow` prints it, with its step.
 pub(crate) fn change_json(change: &Change, roster: &Roster, time: Value) -> Value {
-    json!({
+    json_value!({
         "time": time,
         "step": change.step,
         "since": change.since,
@@ -213,9 +214,8 @@ impl Model {
         text(&changes.map(|change| change_json(change, &self.model.roster, time(change.step))).collect::<Vec<_>>())
     }
 
-    fn verdict(&self) -> (bool, String) {
-        let verdict = Verdict::new(&self.model, None);
-        (verdict.supported(), verdict.to_string())
+    fn verdict(&self) -> VerdictParts {
+        verdict_parts(&Verdict::new(&self.model, None))
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the command's options")]
@@ -238,9 +238,7 @@ impl Model {
             if beliefs.is_none() && draws.is_some() {
                 return Err(PyValueError::new_err(format!("{name} needs the beliefs that the model was learned from")));
             }
-            if let Some(draws) = draws.filter(|draws| !(20..=100_000).contains(draws)) {
-                return Err(PyValueError::new_err(format!("{name} is {draws}, but must be 20 to 100000")));
-            }
+            self::draws(name, draws)?;
         }
         let given = beliefs.as_ref().map(|beliefs| (&beliefs.panel, beliefs.about()));
         let graph = graph.map(|graph| graph.links(&self.model.roster)).transpose()?;
@@ -273,7 +271,7 @@ impl Model {
     #[pyo3(signature = (truth, top = 3))]
     fn compare(&self, truth: &Model, top: usize) -> PyResult<String> {
         let found = GroundTruth::of(&truth.model).and_then(|known| compare(&self.model, &known, top));
-        let mut found = json!(found.map_err(PyError::from)?);
+        let mut found = json_value!(found.map_err(PyError::from)?);
         found["reference"] = self.model.roster.reference().into();
         text(&found)
     }
@@ -329,14 +327,14 @@ impl Model {
                     &plain
                 }
             };
-            let ingredients = ReportInput {
+            let input = ReportInput {
                 beliefs: panel.map(AsRef::as_ref),
                 graph: graph.as_ref(),
                 truth: truth.as_ref(),
                 title,
                 ..ReportInput::new(model, ranking)
             };
-            Ok(Page::new(&ingredients)?.html()?)
+            Ok(Page::new(&input)?.html()?)
         })
     }
 
@@ -346,41 +344,66 @@ impl Model {
         }
         done(py, &Manner::default(), || {
             let ranking = Ranked::new(&self.model)?;
-            let ingredients = ReportInput::new(&self.model, &ranking);
+            let input = ReportInput::new(&self.model, &ranking);
             Ok(match name {
-                "ranking" => figures::ranking(&ingredients),
-                "network" => figures::network(&ingredients)?,
-                _ => figures::heat(&ingredients)?,
+                "ranking" => figures::ranking(&input),
+                "network" => figures::network(&input)?,
+                _ => figures::heat(&input)?,
             }
             .svg())
         })
     }
 
     #[pyo3(signature = (path, ranking = None))]
-    fn export(&self, py: Python<'_>, path: PathBuf, ranking: Option<PyRef<'_, Ranking>>) -> PyResult<()> {
-        let ranking = ranking.map(|ranking| ranking.json()).transpose()?;
-        // Through the command, which knows the formats.
-        let folder = tempfile::tempdir()?;
-        let model = folder.path().join("model.npz");
-        let mut arguments: Vec<OsString> = vec!["headwater".into(), "export".into(), model.clone().into()];
-        arguments.extend(["--out".into(), path.into()]);
-        if let Some(ranking) = ranking {
-            let file = folder.path().join("ranking.json");
-            std::fs::write(&file, ranking)?;
-            arguments.extend(["--ranking".into(), file.into()]);
-        }
+    fn export(&self, py: Python<'_>, path: PathBuf, ranking: Option<PyRef<'_, Ranking>>) -> PyResult<Vec<String>> {
+        let given = ranking.as_ref().map(|ranking| &ranking.ranking);
         done(py, &Manner::default(), || {
-            write_model(&model, &self.model)?;
-            headwater_cli::call(arguments)?;
-            Ok(())
+            let format = ExportFormat::from_path(&path)?;
+            let plain;
+            let ranking = match given {
+                Some(ranking) => ranking,
+                None => {
+                    plain = Ranked::new(&self.model)?;
+                    &plain
+                }
+            };
+            let mut network = Network::new(&self.model, ranking, &Choice::default())?;
+            if format == ExportFormat::Gexf {
+                network = network.drawn(&self.model, ranking);
+            }
+            let replaced = write_files(&path, &network, json::Reader::Networkx)?;
+            let mut warnings = Vec::new();
+            if network.negative > 0 {
+                warnings.push(format!("{} below zero left out", count(network.negative, "weight")));
+            }
+            if replaced > 0 {
+                let signs = count(replaced, "character");
+                warnings.push(format!(
+                    "{signs} in names that XML cannot hold, written as \u{fffd}; .csv and .json keep them"
+                ));
+            }
+            Ok(warnings)
         })
     }
+}
+
+/// Outcome, sentence and p-value of a verdict.
+type VerdictParts = (&'static str, String, Option<f64>);
+
+fn verdict_parts(verdict: &Verdict) -> VerdictParts {
+    (verdict.outcome.name(), verdict.to_string(), verdict.p_value)
 }
 
 /// Who drives what the group believes, and how sure that is.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct Ranking {
     ranking: Ranked,
+}
+
+impl From<Ranked> for Ranking {
+    fn from(ranking: Ranked) -> Self {
+        Ranking { ranking }
+    }
 }
 
 #[pymethods]
@@ -398,12 +421,18 @@ impl Ranking {
 
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (names, rows) = ranking_table(&self.ranking);
-        table(py, of_rows(&names, &rows))
+        table(py, columns_from_rows(&names, &rows))
     }
 
     #[getter]
-    fn verdict(&self) -> (bool, String) {
-        (self.ranking.verdict.supported(), self.ranking.verdict.to_string())
+    fn verdict(&self) -> VerdictParts {
+        verdict_parts(&self.ranking.verdict)
+    }
+
+    /// Whether the model was given, so that there is nothing to test.
+    #[getter]
+    fn given(&self) -> bool {
+        self.ranking.verdict.given
     }
 
     #[getter]

@@ -135,7 +135,7 @@ impl<L: Learner> Held<L> {
         silent: &Option<PyReadonlyArray2<'_, bool>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let array = Numbers::of(frames)?;
+        let array = Numbers::from_any(frames)?;
         let frames = array.view().frames(log_ratios)?;
         let sides = frames.sides();
         let marks = marks(silent, sides)?;

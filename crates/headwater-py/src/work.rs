@@ -25,6 +25,15 @@ pub(crate) fn done<T: Send>(
     manner: &Manner<'_, '_>,
     work: impl FnOnce() -> Result<T, PyError> + Send,
 ) -> PyResult<T> {
+    done_watched(py, manner, |_| work())
+}
+
+/// The same for work that takes its progress as an argument.
+pub(crate) fn done_watched<T: Send>(
+    py: Python<'_>,
+    manner: &Manner<'_, '_>,
+    work: impl FnOnce(&Progress) -> Result<T, PyError> + Send,
+) -> PyResult<T> {
     let watch = Progress::default();
     let threads = manner.threads;
     std::thread::scope(|scope| {
@@ -35,7 +44,7 @@ pub(crate) fn done<T: Send>(
         let work = scope.spawn(move || {
             // Dropped at the end of the work, come what may, which ends the looking.
             let _working = working;
-            watched.over(threads, work)?
+            watched.over(threads, || work(&watched))?
         });
         let mut raised = None;
         let mut told = None;
@@ -55,7 +64,7 @@ pub(crate) fn done<T: Send>(
         }
         let outcome = match py.detach(|| work.join()) {
             Ok(outcome) => outcome,
-            // Ours to mend, and no reason to end the interpreter.
+            // A bug of ours, and no reason to end the interpreter.
             Err(panic) => Err(fault(panic.as_ref()).into()),
         };
         match raised {

@@ -43,12 +43,12 @@ def quiet() -> np.ndarray:
 @pytest.fixture(scope="session")
 def posts() -> pandas.DataFrame:
     """Twenty days of four users, who sound different from day to day."""
-    moods = ["what a wonderful day, love it", "this is fine", "this is a mess", "awful, the worst", "pretty good"]
+    sentences = ["what a wonderful day, love it", "this is fine", "this is a mess", "awful, the worst", "pretty good"]
     rows = [
         {
             "user": user,
             "time": f"2024-05-{day + 1:02}T{10 + place}:00:00Z",
-            "text": f"The tram: {moods[(day * (place + 2) + place) % 5]}",
+            "text": f"The tram: {sentences[(day * (place + 2) + place) % 5]}",
         }
         for day in range(20)
         for place, user in enumerate(["ann", "bob", "cem", "dee"])

@@ -95,6 +95,8 @@ def test_large_networks_are_not_drawn() -> None:
 
 
 def test_rankings_show_how_sure(model: headwater.Model, beliefs: np.ndarray) -> None:
-    page = headwater.ranking(model, beliefs, bootstrap=20, null=20)._repr_html_()
+    tested = headwater.ranking(model, beliefs, bootstrap=20, null=20)
+    page = tested._repr_html_()
     assert {"90% from", "to", "p", "silent"} <= set(Tags(page).text)
-    assert repr(headwater.ranking(model)).startswith("<headwater.Ranking supported: ")
+    assert repr(tested).startswith("<headwater.Ranking supported: ")
+    assert repr(headwater.ranking(model)).startswith("<headwater.Ranking not-tested: ")

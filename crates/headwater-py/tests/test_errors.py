@@ -1,4 +1,5 @@
-"""Errors, variant by variant: the kind that docs/reference/python.md promises, and the command line's text."""
+"""Errors, variant by variant: the kind that docs/reference/python.md promises, the library's text, and a hint in the words
+of keyword arguments."""
 
 from __future__ import annotations
 
@@ -42,6 +43,17 @@ def posts(**columns: Any) -> pandas.DataFrame:
     )
 
 
+def days() -> pandas.DataFrame:
+    """Twelve days of two users."""
+    said = ["great", "awful", "fine", "a mess", "lovely"]
+    rows = [
+        (user, f"2024-05-{day:02}", said[(day * place) % 5])
+        for day in range(1, 13)
+        for place, user in enumerate(("ann", "bob"), 2)
+    ]
+    return pandas.DataFrame(rows, columns=["user", "time", "text"])
+
+
 # What is raised, what is said, and what leads to it, by variants of the library's errors.
 CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "Shape": (ValueError, "wanted", lambda: Whitened().fit(BELIEFS[0])),
@@ -72,7 +84,7 @@ CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     ),
     "Diverged": (
         RuntimeError,
-        "the estimate diverged at step",
+        "the estimate diverged at step(.|\\n)*hint: use learning_rate=",
         lambda: GSL(0.05, learning_rate=1e6, window=2).fit(BELIEFS),
     ),
     "Graph": (ValueError, "strongly connected", lambda: headwater.simulate(graph=[("a", "b"), ("b", "c")])),
@@ -108,6 +120,66 @@ CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     ),
     "Posts, missing": (FileNotFoundError, "none.csv: cannot read", lambda: headwater.beliefs_from_posts("none.csv")),
     "Posts, scorer": (ValueError, "roberta.* needs", lambda: headwater.score(["a"], "roberta")),
+    "Posts, bin": (ValueError, "^bin: met", lambda: headwater.beliefs_from_posts(posts(), bin="month")),
+    "Posts, date": (ValueError, "^since: met", lambda: headwater.beliefs_from_posts(posts(), since="soon")),
+    "Posts, share": (ValueError, "^max_bad: met", lambda: headwater.beliefs_from_posts(posts(), max_bad="few")),
+    "Posts, languages": (
+        ValueError,
+        "lang and any_language",
+        lambda: headwater.beliefs_from_posts(posts(), lang="en", any_language=True),
+    ),
+    "Posts, preset": (
+        ValueError,
+        "hint: use either columns or preset",
+        lambda: headwater.beliefs_from_posts(posts(), preset="x-v2", columns={"text": "body"}),
+    ),
+    "Posts, no preset": (ValueError, "^preset is", lambda: headwater.beliefs_from_posts(posts(), preset="usenet")),
+    "Posts, no scorer": (ValueError, "^scorer is", lambda: headwater.beliefs_from_posts(posts(), scorer="me")),
+    "Posts, no model": (ValueError, "needs model", lambda: headwater.beliefs_from_posts(posts(), scorer="roberta")),
+    "Posts, needless model": (ValueError, "^model is for", lambda: headwater.beliefs_from_posts(posts(), model="m")),
+    "Discover, bins": (ValueError, 'hint: .*bin="6h"', lambda: headwater.discover(posts())),
+    "Discover, graph": (
+        ValueError,
+        'hint: .*columns=\\{"user"',
+        lambda: headwater.discover(posts(), graph=[("zed", "yan")]),
+    ),
+    "Discover, edges": (
+        ValueError,
+        "leave graph out",
+        lambda: headwater.discover(days(), graph=[("ann", "zed"), ("bob", "zed")]),
+    ),
+    "Discover, users": (
+        ValueError,
+        "the same in users and graph",
+        lambda: headwater.discover(posts(), graph=[("ann", "bob")], users=["zed"]),
+    ),
+    "Discover, scores": (
+        ValueError,
+        "choose another scorer",
+        lambda: headwater.discover(days().assign(text="great"), null=0),
+    ),
+    "Discover, strengths": (
+        ValueError,
+        "hint: give graph",
+        lambda: headwater.discover(posts(), weights="strengths"),
+    ),
+    "Discover, constraint": (
+        ValueError,
+        'use weights="edges"',
+        lambda: headwater.discover(posts(), graph=[("ann", "bob")], weights="strengths", constraint="free"),
+    ),
+    "Discover, key": (FileNotFoundError, "hint: make a key", lambda: headwater.discover(posts(), pseudonymise="none")),
+    "Discover, common": (ValueError, "^common is", lambda: headwater.discover(posts(), common="groups.csv")),
+    "Discover, groups": (
+        ValueError,
+        "names none of the agents",
+        lambda: headwater.discover(days(), common={"zed": 1}, null=0),
+    ),
+    "Discover, draws": (ValueError, "^bootstrap is 3", lambda: headwater.discover(posts(), bootstrap=3)),
+    "Discover, top": (ValueError, "^top is 0", lambda: headwater.discover(posts(), top=0)),
+    "Discover, missing": (FileNotFoundError, "none.csv", lambda: headwater.discover("none.csv")),
+    "Discover, parameter": (ValueError, "^ridge is -1", lambda: headwater.discover(posts(), ridge=-1.0)),
+    "World": (ValueError, "^edge_probability is", lambda: headwater.simulate(edge_probability=2.0)),
     "Report": (
         ValueError,
         "ranking",
@@ -136,7 +208,14 @@ def test_each_variant(variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(kind, match=sentence) as caught:
         lead()
     assert not str(caught.value).startswith(("'", '"')), "a sentence, not a quoted key"
+    assert not re.search(r"--[a-z]", str(caught.value)), "keyword arguments, not options of the command line"
     assert list(tmp_path.iterdir()) == [], "nothing is half-written"
+
+
+def test_no_text_of_the_package_names_an_option_of_the_command_line() -> None:
+    for module in sorted(Path(headwater.__file__).parent.glob("*.py")):
+        texts = [line for line in module.read_text().splitlines() if "raise " in line or "tell(" in line]
+        assert not any(re.search(r"--[a-z]", text) for text in texts), module
 
 
 def test_an_unknown_name_is_a_key_error() -> None:
@@ -214,10 +293,11 @@ def test_warnings_name_the_callers_line(quiet: np.ndarray) -> None:
 
 
 def test_kinds_of_warnings() -> None:
-    assert issubclass(headwater.NoEvidence, headwater.HeadwaterWarning) and issubclass(
-        headwater.HeadwaterWarning, UserWarning
-    )
+    for kind in (headwater.NoEvidence, headwater.NotTested):
+        assert issubclass(kind, headwater.HeadwaterWarning) and issubclass(kind, UserWarning)
     noise = np.random.default_rng(0).normal(size=(200, 5))
     alone = Whitened(log_ratios=True).fit(noise)
     with pytest.warns(headwater.NoEvidence, match="No evidence"):
         headwater.rank(alone, noise, null=40)
+    with pytest.warns(headwater.NotTested, match="hint: null=True"):
+        headwater.rank(alone, noise)

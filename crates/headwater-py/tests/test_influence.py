@@ -52,6 +52,7 @@ def test_top(model: headwater.Model, beliefs: np.ndarray) -> None:
 def test_what_goes_with_a_frame(model: headwater.Model) -> None:
     attrs = headwater.rank(model).attrs
     assert attrs["supported"] is model.verdict.supported and attrs["verdict"] == model.verdict.text
+    assert attrs["outcome"] == model.verdict.outcome
     assert attrs["truth"] == model.truth and set(attrs["divergence"]) == set(model.hypotheses) - {model.truth}
 
 
@@ -80,14 +81,20 @@ def test_an_estimator_knows_whether_it_took_log_ratios() -> None:
         headwater.rank(learner.model_, ratios)
 
 
-def test_verdicts(model: headwater.Model, world: tuple[np.ndarray, headwater.Model]) -> None:
-    supported, text = model.verdict
-    assert supported and bool(model.verdict) and str(model.verdict) == text
-    assert headwater.ranking(model).supported and headwater.ranking(model).text == text
+def test_verdicts(
+    model: headwater.Model, beliefs: np.ndarray, world: tuple[np.ndarray, headwater.Model]
+) -> None:
+    verdict = model.verdict
+    assert verdict.outcome == "not-tested" and not verdict.supported and not verdict and str(verdict) == verdict.text
+    with pytest.warns(headwater.NotTested):
+        assert headwater.ranking(model).verdict == verdict
     assert "given, not learned" in world[1].verdict.text
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        headwater.rank(model)
+        tested = headwater.ranking(model, beliefs, null=40)
+        headwater.rank(world[1])
+    assert tested.supported and tested.verdict and tested.verdict.outcome == "supported"
+    assert tested.verdict.p_value == tested.json["verdict"]["p_value"] <= 0.05 and tested.text == str(tested.verdict)
 
 
 def test_explain(model: headwater.Model) -> None:

@@ -24,7 +24,7 @@ SAID = {
         "exact again: True",
     ],
     "posts-to-influencers": [
-        "The beliefs of these agents predict each other better than chance",
+        "The beliefs of these agents predict each other: on 140 held-out steps",
         "first: mira",
         "True",
     ],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import gc
 import json
+import tempfile
 import zoneinfo
 from pathlib import Path
 from typing import Any
@@ -147,11 +147,13 @@ class TestDiscover:
             "network.gexf",
             "run.json",
         }
-        assert names <= {path.name for path in found.folder.iterdir()} and found.page.exists()
+        assert found.folder == tmp_path / "found" and names <= {path.name for path in found.folder.iterdir()}
+        assert found.page.html.startswith("<!doctype html>") and found.verdict.text[:20] in found.page.html
         assert found.model.agents == ["ann", "bob", "cem", "dee"]
         pandas.testing.assert_frame_equal(found.beliefs, beliefs_from_posts(posts))
         assert list(found.ranking["rank"]) == [1, 2, 3, 4] and found.ranking.attrs["verdict"] == found.verdict.text
         assert {"share_low", "p_value"} <= set(found.ranking) and found.supported is found.verdict.supported
+        assert found.run["verdict"]["outcome"] == found.verdict.outcome and found.verdict.p_value is not None
         assert list(found.edges.columns) == ["source", "target", "weight", "p_value", "significant"]
         assert found.edges["significant"].dtype == bool and found.edges["weight"].dtype == float
         assert found.run["seed"] == 21 and found.run["options"]["rounds"] == 3
@@ -166,13 +168,62 @@ class TestDiscover:
         assert again.run["stages"] == stages and again.model == first.model
         assert "share_low" not in again.ranking and list(again.edges.columns) == ["source", "target", "weight"]
 
-    def test_a_temporary_folder_goes_with_the_result(self, posts: pandas.DataFrame) -> None:
-        found = discover(posts, bootstrap=False, null=False, rounds=3)
-        folder = found.folder
-        assert folder.exists()
-        del found
-        gc.collect()
-        assert not folder.exists()
+    def test_in_memory_is_the_same(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        options: dict[str, Any] = {"bootstrap": 20, "null": 20, "rounds": 3, "top": 2}
+        held, written = discover(posts, **options), discover(posts, tmp_path / "found", **options)
+        assert held.folder is None and " in " not in repr(held).partition(":")[0]
+        assert held.model == written.model and held.verdict == written.verdict
+        for name in ("ranking", "beliefs", "edges"):
+            pandas.testing.assert_frame_equal(getattr(held, name), getattr(written, name), check_exact=True)
+        changing = {"timings", "stages"}
+        record, other = ({**found.run, **dict.fromkeys(changing)} for found in (held, written))
+        assert record == other
+        # What a folder keeps is what is returned.
+        assert headwater.read_model(tmp_path / "found/model.json") == held.model
+        assert json.loads((tmp_path / "found/ranking.json").read_text()) == held._ranking.json
+        kept = pandas.read_parquet(tmp_path / "found/beliefs.parquet")
+        pandas.testing.assert_frame_equal(held.beliefs, kept, check_exact=True, check_dtype=False)
+        kept = pandas.read_csv(tmp_path / "found/edges.csv", float_precision="round_trip")
+        pandas.testing.assert_frame_equal(held.edges, kept, check_exact=True, check_dtype=False)
+
+    @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+    def test_days_with_23_or_25_hours(self, zone: str, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        times = pandas.to_datetime(posts["time"])
+        for shift in ("-45D", "170D"):
+            moved = posts.assign(time=times + pandas.Timedelta(shift))
+            for length in ("day", "6h"):
+                found = discover(moved, bootstrap=0, null=0, rounds=2, timezone=zone, bin=length)
+                pandas.testing.assert_frame_equal(
+                    found.beliefs, beliefs_from_posts(moved, timezone=zone, bin=length), check_exact=True
+                )
+
+    def test_nothing_is_written(self, posts: pandas.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "key").write_bytes(bytes(range(32)))
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        monkeypatch.chdir(empty)
+        monkeypatch.setenv("TMPDIR", str(empty))
+        monkeypatch.setattr(tempfile, "tempdir", str(empty))
+        opened: list[str] = []
+        monkeypatch.setattr(tempfile, "mkdtemp", lambda *_, **__: opened.append("folder"))
+        monkeypatch.setattr(tempfile, "mkstemp", lambda *_, **__: opened.append("file"))
+        pairs = [("ann", "bob"), ("bob", "cem"), ("cem", "dee"), ("dee", "ann")]
+        empty.chmod(0o500)
+        found = discover(
+            posts,
+            graph=pairs,
+            users=["ann", "bob", "cem", "dee"],
+            common={"ann": 1, "bob": 1, "cem": 2, "dee": 2},
+            pseudonymise=tmp_path / "key",
+            bootstrap=20,
+            null=20,
+            rounds=3,
+        )
+        assert found.folder is None and len(found.ranking) == 4
+        assert found.page.html and len(found.edges) and len(found.beliefs) and found.run["counts"]["kept"] == 80
+        beliefs_from_posts(posts, users=["ann", "bob"])
+        assert not opened and list(empty.iterdir()) == []
+        empty.chmod(0o700)
 
     @pytest.mark.parametrize("kind", ["pairs", "frame", "file"])
     def test_graphs(self, kind: str, posts: pandas.DataFrame, tmp_path: Path) -> None:
@@ -222,10 +273,31 @@ class TestDiscover:
 
     def test_ranking_json_makes_a_page(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
         found = discover(posts, tmp_path, bootstrap=20, null=0, rounds=3)
-        page = headwater.report(found.model, ranking=found.folder / "ranking.json", beliefs=found.beliefs)
+        page = headwater.report(found.model, ranking=tmp_path / "ranking.json", beliefs=found.beliefs)
         assert json.loads((tmp_path / "ranking.json").read_text())["verdict"]["text"][:20] in page.html
 
 
 def test_no_evidence_is_warned_of(posts: pandas.DataFrame) -> None:
-    with pytest.warns(headwater.NoEvidence):
-        assert not discover(posts, bootstrap=0, null=20, rounds=3).supported
+    with pytest.warns(headwater.NoEvidence) as caught:
+        found = discover(posts, bootstrap=0, null=20, rounds=3)
+    assert not found.supported and not found.verdict and found.verdict.outcome == "no-evidence"
+    assert not any(issubclass(warning.category, headwater.NotTested) for warning in caught)
+
+
+def test_a_test_that_was_not_run_is_warned_of(posts: pandas.DataFrame) -> None:
+    with pytest.warns(headwater.NotTested, match="no permutation test was run(.|\n)*hint: null=True") as caught:
+        found = discover(posts, bootstrap=0, null=0, rounds=3)
+    assert not found.supported and found.verdict.outcome == "not-tested" and found.verdict.p_value is None
+    assert not any(issubclass(warning.category, headwater.NoEvidence) for warning in caught)
+
+
+def test_warnings_speak_of_keywords(posts: pandas.DataFrame) -> None:
+    marked = posts.assign(lang=["de"] * 4 + ["en"] * 76)
+    with pytest.warns(headwater.HeadwaterWarning, match="any_language=True keeps them") as caught:
+        discover(marked, bootstrap=0, null=0, rounds=2, graph=[("ann", "bob"), ("bob", "ann"), ("ann", "zed")])
+    texts = [str(warning.message) for warning in caught]
+    assert any("1 account of the graph without a post" in text for text in texts)
+    assert any("2 accounts outside the graph" in text for text in texts)
+    assert not any("--" in text for text in texts)
+    with pytest.warns(headwater.HeadwaterWarning, match="and 2 more rows that cannot be read"):
+        discover(posts.assign(time=["?"] * 7 + list(posts["time"][7:])), bootstrap=0, null=0, rounds=2, max_bad=10)

@@ -78,9 +78,9 @@ import headwater
 long, _ = headwater.simulate(agents=20, hypotheses=3, steps=2000, silence=0.2)
 short, _ = headwater.simulate(agents=20, hypotheses=3, steps=300)
 model = headwater.Whitened().fit(short).model_
-moods = ["wonderful, love it", "this is fine", "this is a mess", "awful, the worst", "pretty good"]
+sentences = ["wonderful, love it", "this is fine", "this is a mess", "awful, the worst", "pretty good"]
 posts = pandas.DataFrame([
-    (f"u{{user}}", f"2024-{{1 + day // 28:02}}-{{1 + day % 28:02}}", f"tram {{moods[(day * (user + 2)) % 5]}}")
+    (f"u{{user}}", f"2024-{{1 + day // 28:02}}-{{1 + day % 28:02}}", f"tram {{sentences[(day * (user + 2)) % 5]}}")
     for day in range(336) for user in range(40)
 ], columns=["user", "time", "text"])
 print("ready", flush=True)

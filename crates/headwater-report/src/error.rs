@@ -1,5 +1,6 @@
 //! What can be wrong on the way from a model to a picture or a page.
 
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Something that cannot be shown.
@@ -32,4 +33,21 @@ pub enum Error {
     /// The page's data cannot be written.
     #[error("the page cannot be written: {0}")]
     Page(#[from] serde_json::Error),
+    /// The ending of a file name is none of the formats that a network is written in.
+    #[error("{}: the ending of the file chooses the format, and this one is none", path.display())]
+    ExportFormat {
+        /// The file asked for.
+        path: PathBuf,
+    },
+    /// The operating system refused to write.
+    #[error("{}: cannot write: {source}", path.display())]
+    Write {
+        /// The file asked for.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file cannot be created, or cannot take its name.
+    #[error(transparent)]
+    Files(#[from] headwater_files::Error),
 }

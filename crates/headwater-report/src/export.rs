@@ -1,19 +1,21 @@
 //! Files that other programs read: Gephi, networkx, igraph, d3, spreadsheets.
 //!
-//! In: a [`Network`], the plain description of who hears whom that every writer takes. Out: bytes. Where they go, and that
-//! they appear whole or not at all, is the caller's business.
+//! In: a [`Network`], the plain description of who hears whom that every writer takes. Out: bytes, or with [`write_files`] the
+//! files of the format that a file name asks for.
 //!
-//! | room | what |
+//! | module | what |
 //! |---|---|
 //! | [`network`] | the description, made from a model and a ranking |
 //! | [`gexf`] | GEXF 1.3, with weights over time where the model was tracked |
 //! | [`graphml`] | GraphML |
 //! | [`csv`], [`parquet`] | edges and nodes as tables |
 //! | [`json`] | node-link JSON for networkx and d3 |
+//! | [`files`] | the format by the ending of a file name; files that appear whole or not at all |
 //!
 //! Text is escaped. Characters that XML 1.0 cannot hold are replaced, and the XML writers return how many.
 
 pub mod csv;
+pub mod files;
 pub mod gexf;
 pub mod graphml;
 pub mod json;
@@ -21,4 +23,5 @@ pub mod network;
 pub mod parquet;
 mod xml;
 
+pub use files::{ExportFormat, export_files, write_files};
 pub use network::{Choice, Network};

@@ -21,7 +21,7 @@ from __future__ import annotations
 from ._headwater import __version__
 from .beliefs import read_beliefs, simulate
 from .display import Verdict
-from .errors import HeadwaterWarning, NoEvidence, NotFitted, UnknownName
+from .errors import HeadwaterWarning, NoEvidence, NotFitted, NotTested, UnknownName
 from .estimators import GSL, StateSpace, Whitened
 from .influence import Page, Ranking, compare, explain, rank, ranking, report, what_if
 from .model import Model, export, read_model, to_networkx
@@ -34,6 +34,7 @@ __all__ = [
     "Model",
     "NoEvidence",
     "NotFitted",
+    "NotTested",
     "Page",
     "Ranking",
     "StateSpace",

@@ -1,6 +1,7 @@
 """The compiled part: conversions and calls into the Rust library. Use :mod:`headwater` instead."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, Literal, final
 
 import numpy as np
@@ -11,6 +12,8 @@ __version__: str
 # Called now and then from the thread that waits: what is being done, how much of it, of how much (0 where not known).
 _Progress = Callable[[str, int, int], None]
 _Column = NDArray[Any] | list[str]
+# Outcome, sentence, p-value of the permutation test.
+_Verdict = tuple[Literal["supported", "no-evidence", "not-tested"], str, float | None]
 
 @final
 class Beliefs:
@@ -103,7 +106,7 @@ class Model:
         """JSON: the diagnostics of the model file."""
     def changes(self) -> str:
         """JSON: a list of {"time", "step", "since", "kind", "listeners", "truth"}."""
-    def verdict(self) -> tuple[bool, str]: ...
+    def verdict(self) -> _Verdict: ...
     def rank(
         self,
         beliefs: Beliefs | None = None,
@@ -132,8 +135,8 @@ class Model:
         """The report page as HTML."""
     def figure(self, name: Literal["ranking", "network", "heat"]) -> str:
         """A figure as SVG."""
-    def export(self, path: str, ranking: Ranking | None = None) -> None:
-        """.gexf, .graphml, .csv, .parquet or .json, as `headwater export` writes it."""
+    def export(self, path: str, ranking: Ranking | None = None) -> list[str]:
+        """.gexf, .graphml, .csv, .parquet or .json, as `headwater export` writes it; warnings."""
 
 @final
 class Ranking:
@@ -146,7 +149,10 @@ class Ranking:
     def columns(self) -> dict[str, _Column]:
         """The agents' rows, column by column; a column that was not asked for is absent, a cell that is absent is NaN or ""."""
     @property
-    def verdict(self) -> tuple[bool, str]: ...
+    def verdict(self) -> _Verdict: ...
+    @property
+    def given(self) -> bool:
+        """Whether the model was given, so that there is nothing to test."""
     @property
     def notes(self) -> list[str]: ...
 
@@ -176,7 +182,7 @@ def state_space(
     rounds: int | None = None,
     tolerance: float | None = None,
     graph: Graph | None = None,
-    groups: Sequence[int] | None = None,  # the group of each agent whose mood may move it
+    groups: Sequence[int] | None = None,  # the group of each agent, for the common trend (lagged group mean)
     progress: _Progress | None = None,
     threads: int | None = None,
 ) -> tuple[Model, str | None]: ...  # the model, and why these weights were chosen
@@ -292,6 +298,89 @@ def simulate(
     seed: int = 21,
     progress: _Progress | None = None,
 ) -> tuple[Beliefs, Model]: ...
+@final
+class Posts:
+    """Posts in files, or a data frame of them in memory."""
+
+    @staticmethod
+    def from_files(paths: Sequence[str]) -> Posts: ...
+    @staticmethod
+    def from_arrow(stream: object) -> Posts:
+        """Any data frame with __arrow_c_stream__."""
+
+@final
+class PostOptions:
+    """Which posts count, and as what."""
+
+    def __new__(
+        cls,
+        *,
+        topic: Sequence[str] = ...,
+        since: str | None = None,
+        until: str | None = None,
+        bin: str = "day",
+        timezone: str = "UTC",
+        reposts: str = "keep",
+        lang: Sequence[str] = ...,
+        any_language: bool = False,
+        min_posts: int = 1,
+        users: str | Sequence[str] | None = None,  # a file, or names
+        hypotheses: int = 2,
+        scorer: str = "builtin",
+        model: str | None = None,
+        carry_forward: bool = False,
+        preset: str | None = None,
+        columns: Sequence[tuple[str, str]] = ...,  # field, column
+        max_bad: str | None = None,
+    ) -> PostOptions: ...
+
+@final
+class Discovery:
+    """What a run found."""
+
+    @property
+    def folder(self) -> PathLike[str] | str | None: ...
+    @property
+    def model(self) -> Model: ...
+    @property
+    def ranking(self) -> Ranking: ...
+    @property
+    def run(self) -> str:
+        """JSON: the record of the run."""
+    def page(self) -> str:
+        """The report page as HTML."""
+    def edges(self) -> dict[str, _Column]:
+        """source, target, weight, and with the null test p_value and significant."""
+    def beliefs(self) -> dict[str, _Column]:
+        """time, agent, a column per hypothesis, posts."""
+
+def beliefs_from_posts(
+    posts: Posts, options: PostOptions, progress: _Progress | None = None
+) -> tuple[dict[str, _Column], list[str]]:
+    """Columns as those of `Discovery.beliefs`, and warnings."""
+
+def discover(
+    posts: Posts,
+    options: PostOptions,
+    out: str | None = None,
+    graph: Graph | str | None = None,  # a file, or a graph
+    bootstrap: int = 200,
+    null: int | None = None,
+    top: int = 3,
+    seed: int = 21,
+    pseudonymise: str | None = None,
+    adaptation: float | None = None,
+    constraint: str = "simplex",
+    ridge: float = 0.0,
+    weights: str | None = None,
+    shrinkage: float | None = None,
+    rounds: int | None = None,
+    common: dict[str, str] | str | None = None,
+    progress: _Progress | None = None,
+    threads: int | None = None,
+) -> tuple[Discovery, list[str]]:
+    """What the pipeline finds, and warnings. Nothing is written unless `out` is given."""
+
 def score(
     texts: Sequence[str],
     scorer: Literal["builtin", "roberta"] = "builtin",
@@ -301,17 +390,6 @@ def score(
 ) -> NDArray[np.float64]:
     """n×3: negative, neutral, positive."""
 
-def call(
-    arguments: Sequence[str],
-    progress: _Progress | None = None,
-    threads: int | None = None,
-) -> tuple[str, list[str]]:
-    """A command of the command line inside this process: what it prints as its result, and its warnings."""
-
-def read_parquet(path: str) -> dict[str, _Column]: ...
 def write_text(path: str, text: str) -> None: ...
-def write_parquet(stream: object, path: str) -> None:
-    """Any data frame with __arrow_c_stream__."""
-
 def run(arguments: Sequence[str]) -> int:
     """The command line, `headwater` included: the exit code."""

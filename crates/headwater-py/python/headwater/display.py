@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 # Rows of a table; the rest is counted.
 SHOWN = 10
@@ -13,15 +14,30 @@ SHOWN = 10
 _CELL = "padding:0.15em 0.8em;text-align:{}"
 
 
-class Verdict(NamedTuple):
-    """Whether the data support an answer, and why. True or false as such.
+_COLOURS = {"supported": "#1b7f5c", "no-evidence": "#b1480b", "not-tested": "#52616a"}
 
-    >>> bool(Verdict(False, "No evidence")), str(Verdict(False, "No evidence"))
-    (False, 'No evidence')
+Outcome: TypeAlias = Literal["supported", "no-evidence", "not-tested"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the data support an answer, and why. True only where they do.
+
+    `outcome` is "supported", "no-evidence" (a permutation test was run, and they do not) or "not-tested" (none was run).
+
+    >>> verdict = Verdict("no-evidence", "No evidence", 0.4)
+    >>> verdict.supported, bool(verdict), str(verdict)
+    (False, False, 'No evidence')
     """
 
-    supported: bool
+    outcome: Outcome
     text: str
+    p_value: float | None = None
+
+    @property
+    def supported(self) -> bool:
+        """Whether the data support an answer."""
+        return self.outcome == "supported"
 
     def __bool__(self) -> bool:
         return self.supported
@@ -46,8 +62,7 @@ def number(value: float) -> str:
 
 def page(verdict: Verdict, *parts: str) -> str:
     """The verdict, then the rest."""
-    colour = "#1b7f5c" if verdict.supported else "#b1480b"
-    bar = f"border-left:4px solid {colour};padding:0.2em 0.8em;margin:0.4em 0;max-width:60em"
+    bar = f"border-left:4px solid {_COLOURS[verdict.outcome]};padding:0.2em 0.8em;margin:0.4em 0;max-width:60em"
     return f'<div><p style="{bar}">{escape(verdict.text)}</p>{"".join(parts)}</div>'
 
 

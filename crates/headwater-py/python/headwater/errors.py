@@ -1,6 +1,6 @@
 """What can go wrong, and what deserves a warning. In: sentences of the library. Out: exceptions and warnings.
 
-The library's own errors are built-in exceptions with the text of the command line: ``ValueError`` (the data or an
+The library's own errors are built-in exceptions, with hints that name keyword arguments: ``ValueError`` (the data or an
 option cannot be used), ``KeyError`` (a name that is not there), ``RuntimeError`` (something that cannot be computed)
 and ``OSError`` (a file). Here are those that needed a name."""
 
@@ -33,6 +33,10 @@ class HeadwaterWarning(UserWarning):
 
 class NoEvidence(HeadwaterWarning):
     """The data do not support an answer: what follows is a list of numbers, not a finding."""
+
+
+class NotTested(HeadwaterWarning):
+    """No permutation test was run, so that nothing shows whether the data support an answer."""
 
 
 def tell(texts: Iterable[str], category: type[Warning] = HeadwaterWarning) -> None:

@@ -361,7 +361,7 @@ class StateSpace(_Learner):
         return self._learned(model, given)
 
     def _groups(self, agents: Sequence[str]) -> list[int] | None:
-        """The group of each agent whose mood may move it, numbered; those without one share one."""
+        """The group of each agent, whose lagged mean is the common trend, numbered; agents without one share one."""
         if self.common is None:
             return None
         if self.common == "network":

@@ -1,12 +1,9 @@
-"""Who may hear whom. In: a path, a data frame, pairs, or a networkx graph. Out: the compiled part's graph, or a CSV
-file."""
+"""Who may hear whom. In: a path, a data frame, pairs, or a networkx graph. Out: the compiled part's graph."""
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,21 +27,6 @@ def as_graph(graph: GraphLike | None) -> _headwater.Graph | None:
     if isinstance(graph, str | os.PathLike):
         return _headwater.Graph.from_file(os.fspath(graph))
     return _headwater.Graph.from_pairs(*_edges(graph))
-
-
-def graph_file(graph: GraphLike | None, folder: Path) -> str | None:
-    """A file that the command line can read."""
-    if graph is None or isinstance(graph, str | os.PathLike):
-        return None if graph is None else os.fspath(graph)
-    if isinstance(graph, _headwater.Graph):
-        raise TypeError("a compiled graph cannot be written to a file; give what it was made from")
-    sources, targets, weights = _edges(graph)
-    path = folder / "graph.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["source", "target"] if weights is None else ["source", "target", "weight"])
-        table.writerows(zip(*filter(None, (sources, targets, weights))))
-    return str(path)
 
 
 def agent_name(name: object) -> str:

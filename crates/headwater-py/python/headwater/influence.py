@@ -13,14 +13,14 @@ from typing import Any, Literal, TypeAlias, TypedDict, cast, overload
 from . import _headwater, display
 from .beliefs import BeliefsLike, as_beliefs
 from .display import Verdict
-from .errors import NoEvidence, tell, whole
+from .errors import NoEvidence, NotTested, tell, whole
 from .frames import Column, Frame, kind_of, make_frame
 from .graphs import GraphLike, agent_name, as_graph
 from .model import ModelLike, as_model, compiled, compiled_ranking
 from .progress import ProgressLike, reporting
 
-# Resamples and rotations where no number is given.
-_USUAL = 200
+# Resamples and circular shifts where no number is given.
+USUAL_DRAWS = 200
 # How many agents the top is, unless said otherwise.
 _TOP = 3
 
@@ -61,12 +61,12 @@ class Ranking:
     def frame(self) -> Frame:
         """A row per agent, the most influential first."""
         said = {name: self.json[name] for name in ("truth", "agreement", "reference", "divergence")}
-        verdict = {"verdict": self.text, "supported": self.supported}
+        verdict = {"verdict": self.text, "outcome": self.verdict.outcome, "supported": self.supported}
         return make_frame(self._columns, self._kind, {**verdict, **said, "notes": self.notes})
 
     @cached_property
     def edges(self) -> Frame | None:
-        """Who hears whom beyond chance, the surest first; None where `null` was not asked for."""
+        """Who listens to whom, the smallest p-value first; None where `null` was not asked for."""
         return edges_frame(self.json.get("edges"), self._kind)
 
     @property
@@ -91,7 +91,7 @@ class Ranking:
 
     def __repr__(self) -> str:
         first = ", ".join(list(self._columns["agent"][:_TOP]))
-        return f"<headwater.Ranking {'supported' if self.supported else 'not supported'}: {first}, …>"
+        return f"<headwater.Ranking {self.verdict.outcome}: {first}, …>"
 
     def _repr_html_(self) -> str:
         return display.page(self.verdict, display.agents_table(self._columns), *map(display.note, self.notes))
@@ -122,8 +122,8 @@ def ranking(
 
     >>> from headwater import simulate
     >>> found = ranking(simulate(agents=6, steps=10)[1])
-    >>> found.supported, found.text
-    (True, 'This model was given, not learned: there is nothing to test.')
+    >>> found.verdict.outcome, found.text
+    ('not-tested', 'Not tested: this model was given, not learned.')
     """
     whole(bootstrap=bootstrap, null=null, top=top, seed=seed, threads=threads)
     said = beliefs_of(model, beliefs, log_ratios)
@@ -141,9 +141,17 @@ def ranking(
             threads=threads,
         )
     found = Ranking(ranked, kind_of(beliefs), top)
-    if not found.supported:
-        tell([found.text], NoEvidence)
+    if not ranked.given:
+        warn_of(found.verdict)
     return found
+
+
+def warn_of(verdict: Verdict) -> None:
+    """Warns where the data do not support an answer, or nothing was tested."""
+    if verdict.outcome == "no-evidence":
+        tell([verdict.text], NoEvidence)
+    elif verdict.outcome == "not-tested":
+        tell([f"{verdict.text}\nhint: null=True runs the permutation test"], NotTested)
 
 
 def rank(
@@ -164,7 +172,7 @@ def rank(
     `beliefs`, what the model was learned from, add posts per step and silence; with them `bootstrap` adds 90 %
     intervals and `null` p-values (True: 200 draws each). `graph` adds followers and PageRank. Only the first `top` are
     returned, and they are what `top_k_probability` speaks of (3 where it is not given). Warns `NoEvidence` where the
-    data do not support an answer; pandas' ``attrs`` hold the verdict.
+    data do not support an answer, and `NotTested` without `null`; pandas' ``attrs`` hold the verdict.
 
     >>> from headwater import Whitened, simulate
     >>> beliefs, _ = simulate(agents=6, steps=200)
@@ -188,7 +196,7 @@ def rank(
 
 
 def _draws(draws: Draws) -> int | None:
-    return _USUAL if draws is True else draws or None
+    return USUAL_DRAWS if draws is True else draws or None
 
 
 def beliefs_of(model: ModelLike, beliefs: BeliefsLike | None, log_ratios: bool | None) -> _headwater.Beliefs | None:
@@ -201,8 +209,8 @@ def beliefs_of(model: ModelLike, beliefs: BeliefsLike | None, log_ratios: bool |
 def explain(
     model: ModelLike, agent: str | int, what_if: Literal["remove", "neutral"] | None = None, top: int = 10
 ) -> dict[str, Any]:
-    """Why an agent is where it is: who shaped it (`sources`, with the strongest paths), whom it `shapes`, its recovered
-    `likelihoods`, and with `what_if` what would change without it or if it never took a side.
+    """Why an agent has its rank: who shaped its belief (`sources`, with the strongest paths), whom it `shapes`, its
+    recovered `likelihoods`, and with `what_if` what would change without the agent or if the agent never took a side.
 
     >>> from headwater import simulate
     >>> told = explain(simulate(agents=6, steps=10)[1], "0")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from . import _headwater, display
 from .display import Verdict
+from .errors import tell
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -165,7 +166,7 @@ class Model:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the data support an answer, by the forecast skill."""
+        """Whether the data support an answer, as far as the model alone tells; `ranking` with `null` tests it."""
         return Verdict(*self._compiled.verdict())
 
     def rank(self, beliefs: BeliefsLike | None = None, **options: Unpack[RankOptions]) -> Frame:
@@ -177,7 +178,7 @@ class Model:
     def explain(
         self, agent: str | int, what_if: Literal["remove", "neutral"] | None = None, top: int = 10
     ) -> dict[str, Any]:
-        """Why an agent is where it is: `headwater.explain` of this model."""
+        """Why an agent has its rank: `headwater.explain` of this model."""
         from .influence import explain
 
         return explain(self, agent, what_if, top)
@@ -263,7 +264,7 @@ def export(model: ModelLike, path: str | os.PathLike[str], *, ranking: Ranking |
     ...     sorted(os.listdir(folder))
     ['network.csv', 'network.nodes.csv']
     """
-    as_model(model)._compiled.export(os.fspath(path), compiled_ranking(ranking))
+    tell(as_model(model)._compiled.export(os.fspath(path), compiled_ranking(ranking)))
 
 
 def to_networkx(model: ModelLike) -> Any:

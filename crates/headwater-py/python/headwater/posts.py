@@ -1,24 +1,22 @@
-"""From posts to influencers. In: files or data frames of posts, texts. Out: scores, beliefs, and everything that
-``headwater discover`` makes of them, by the same door as the command line's."""
+"""From posts to influencers. In: files or data frames of posts, texts. Out: scores, beliefs, and what the pipeline that
+``headwater discover`` runs makes of them."""
 
 from __future__ import annotations
 
-import csv
 import datetime
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from . import _headwater, display
 from .display import Verdict
-from .errors import NoEvidence, tell, whole
+from .errors import tell, whole
 from .frames import ArrowStream, Frame, is_frame, kind_of, make_frame, stream_of, values_of
-from .graphs import GraphLike, graph_file
-from .influence import Draws, Page, Ranking
+from .graphs import GraphLike, agent_name, as_graph
+from .influence import USUAL_DRAWS, Draws, Page, Ranking, warn_of
 from .model import Model
 from .progress import ProgressLike, reporting
 
@@ -109,11 +107,10 @@ def beliefs_from_posts(
         columns=columns,
         max_bad=max_bad,
     )
-    with TemporaryDirectory(prefix="headwater-") as name:
-        folder = Path(name)
-        out = folder / "beliefs.parquet"
-        _call("beliefs", posts, folder, {**_options(options, folder), "out": out}, progress)
-        return make_frame(_headwater.read_parquet(str(out)), kind_of(posts))
+    with reporting(progress) as report:
+        columns_of_frame, warnings = _headwater.beliefs_from_posts(_posts(posts), _options(options), report)
+    tell(warnings)
+    return make_frame(columns_of_frame, kind_of(posts))
 
 
 def score(
@@ -157,23 +154,28 @@ def score(
 
 
 class Discovery:
-    """What `discover` found. Read the verdict first."""
+    """What `discover` found. Read the verdict first.
 
-    def __init__(self, folder: Path, kind: str | None, keep: TemporaryDirectory[str] | None) -> None:
-        self.folder = folder
+    Everything is in memory; `folder` is where it was written as well, or None.
+    """
+
+    def __init__(self, found: _headwater.Discovery, kind: str | None = None) -> None:
+        self._compiled = found
         self._kind = kind
-        # A temporary folder goes with this object.
-        self._keep = keep
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that was written, where one was asked for."""
+        return None if self._compiled.folder is None else Path(self._compiled.folder)
 
     @cached_property
     def model(self) -> Model:
         """Who listens to whom."""
-        return Model.load(self.folder / "model.json")
+        return Model(self._compiled.model)
 
     @cached_property
     def _ranking(self) -> Ranking:
-        text = (self.folder / "ranking.json").read_text(encoding="utf-8")
-        return Ranking(_headwater.Ranking.from_json(text), self._kind)
+        return Ranking(self._compiled.ranking, self._kind)
 
     @property
     def ranking(self) -> Frame:
@@ -192,34 +194,31 @@ class Discovery:
 
     @cached_property
     def beliefs(self) -> Frame:
-        """What the users believed, bin by bin."""
-        return make_frame(_headwater.read_parquet(str(self.folder / "beliefs.parquet")), self._kind)
+        """What the users believed: a row per user and bin with a post, as the model was learned from."""
+        return make_frame(self._compiled.beliefs(), self._kind)
 
     @cached_property
     def edges(self) -> Frame:
-        """Who hears whom: source, target, weight, and with the null p_value and significant, the surest first."""
-        kinds: dict[str, Any] = {"weight": float, "p_value": float, "significant": "true".__eq__}
-        with (self.folder / "edges.csv").open(newline="", encoding="utf-8") as file:
-            table = csv.DictReader(file)
-            names, rows = table.fieldnames or [], list(table)
-        return make_frame({name: [kinds.get(name, str)(row[name]) for row in rows] for name in names}, self._kind)
+        """Who listens to whom: source, target, weight, and with the null test p_value and significant, the smallest
+        p-value first."""
+        return make_frame(self._compiled.edges(), self._kind)
 
     @cached_property
     def run(self) -> dict[str, Any]:
         """The record of the run: inputs with their hashes, options, seed, counts, timings."""
-        return cast("dict[str, Any]", json.loads((self.folder / "run.json").read_text(encoding="utf-8")))
+        return cast("dict[str, Any]", json.loads(self._compiled.run))
 
-    @property
-    def page(self) -> Path:
-        """The page that shows all of it."""
-        return self.folder / "report.html"
+    @cached_property
+    def page(self) -> Page:
+        """The page that shows all of it: a notebook displays it, its `save` writes it."""
+        return Page(self._compiled.page())
 
     def __repr__(self) -> str:
-        return f"<headwater.Discovery in {self.folder}: {self.verdict.text}>"
+        where = "" if self.folder is None else f" in {self.folder}"
+        return f"<headwater.Discovery{where}: {self.verdict.text}>"
 
     def _repr_html_(self) -> str:
-        shown = Page(self.page.read_text(encoding="utf-8"))
-        return display.page(self.verdict, shown._repr_html_())
+        return display.page(self.verdict, self.page._repr_html_())
 
 
 def discover(
@@ -227,7 +226,7 @@ def discover(
     out: PathLike | None = None,
     *,
     graph: GraphLike | None = None,
-    bootstrap: Draws = 200,
+    bootstrap: Draws = USUAL_DRAWS,
     null: Draws = None,
     top: int = 3,
     pseudonymise: PathLike | None = None,
@@ -243,109 +242,82 @@ def discover(
     threads: int | None = None,
     **options: Unpack[PostOptions],
 ) -> Discovery:
-    """Everything from posts to a ranking: beliefs, a model, who drives opinion and how sure that is, and a page.
+    """Ranks influencers from posts: beliefs, a model, a ranking with intervals and a permutation test, a page.
 
-    Takes all options of `beliefs_from_posts`, and those of `StateSpace`, which does the fit. `out` is the folder to
-    write; interrupted, the same call goes on where it stopped. Without one a temporary folder lives as long as the
-    result. `null` is 200 up to 100 users unless said otherwise; 0 or False leaves `null` or `bootstrap` out. Warns
-    `NoEvidence` where the data do not support an answer."""
+    Takes all options of `beliefs_from_posts`, and those of `StateSpace`, which does the fit. Everything stays in memory
+    unless `out` names a folder to write; with a folder an interrupted call goes on where it stopped. `null` is 200 up to
+    100 users and 0 above, unless given; 0 or False turns `null` or `bootstrap` off. Warns `NoEvidence` where the data do
+    not support an answer, and `NotTested` where no permutation test was run."""
     unknown = options.keys() - PostOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"discover() got an unexpected keyword argument {min(unknown)!r}")
-    keep = TemporaryDirectory(prefix="headwater-found-") if out is None else None
-    found = Path(keep.name if keep is not None else cast(PathLike, out))
-    with TemporaryDirectory(prefix="headwater-") as name:
-        folder = Path(name)
-        asked = {
-            **_options(options, folder),
-            "out": found,
-            "graph": graph_file(graph, folder),
-            "bootstrap": _draws(bootstrap),
-            "null": None if null is None else _draws(null),
-            "top": top,
-            "pseudonymise": pseudonymise,
-            "adaptation": adaptation,
-            "constraint": constraint,
-            "ridge": ridge,
-            "weights": weights,
-            "shrinkage": shrinkage,
-            "rounds": rounds,
-            "common": _table(common.items(), ("agent", "group"), folder) if isinstance(common, Mapping) else common,
-            "seed": seed,
-        }
-        _call("discover", posts, folder, asked, progress, threads)
-    discovery = Discovery(found, kind_of(posts), keep)
-    if not discovery.supported:
-        tell([discovery.verdict.text], NoEvidence)
+    whole(bootstrap=bootstrap, null=null, top=top, seed=seed, rounds=rounds, threads=threads)
+    with reporting(progress) as report:
+        found, warnings = _headwater.discover(
+            _posts(posts),
+            _options(options),
+            out=None if out is None else os.fspath(out),
+            graph=os.fspath(graph) if isinstance(graph, str | os.PathLike) else as_graph(graph),
+            bootstrap=_draws(bootstrap),
+            null=None if null is None else _draws(null),
+            top=top,
+            seed=seed,
+            pseudonymise=None if pseudonymise is None else os.fspath(pseudonymise),
+            adaptation=adaptation,
+            constraint=constraint,
+            ridge=ridge,
+            weights=weights,
+            shrinkage=shrinkage,
+            rounds=rounds,
+            common=_common(common),
+            progress=report,
+            threads=threads,
+        )
+    tell(warnings)
+    discovery = Discovery(found, kind_of(posts))
+    warn_of(discovery.verdict)
     return discovery
 
 
 def _draws(draws: Draws) -> int:
-    return 200 if draws is True else int(draws or 0)
+    return USUAL_DRAWS if draws is True else int(draws or 0)
 
 
-def _call(
-    command: str,
-    posts: PostsLike,
-    folder: Path,
-    options: Mapping[str, object],
-    progress: ProgressLike,
-    threads: int | None = None,
-) -> None:
-    """A command of the command line that starts from posts; its warnings are ours."""
-    arguments = [command, *_files(posts, folder)]
-    for name, value in options.items():
-        for one in value if isinstance(value, list) else [value]:
-            if one is True:
-                arguments.append(f"--{name}")
-            elif one is not None and one is not False:
-                arguments.append(f"--{name}={one}")
-    with reporting(progress) as report:
-        _, warnings = _headwater.call(arguments, report, threads)
-    tell(warnings)
+def _common(common: Common) -> dict[str, str] | str | None:
+    if isinstance(common, Mapping):
+        return {agent_name(agent): str(group) for agent, group in common.items()}
+    return common
 
 
-def _files(posts: PostsLike, folder: Path) -> list[str]:
+def _posts(posts: PostsLike) -> _headwater.Posts:
+    """What the compiled part reads: a data frame in memory, or files."""
     if is_frame(posts):
-        path = folder / "posts.parquet"
-        _headwater.write_parquet(stream_of(posts), str(path))
-        return [str(path)]
+        return _headwater.Posts.from_arrow(stream_of(posts))
     paths = [posts] if isinstance(posts, str | os.PathLike) else list(cast("Sequence[PathLike]", posts))
-    # A file may be called like an option.
-    return [f"./{path}" if os.fspath(path).startswith("-") else os.fspath(path) for path in paths]
+    return _headwater.Posts.from_files([os.fspath(path) for path in paths])
 
 
-def _options(options: PostOptions, folder: Path) -> dict[str, object]:
-    """Options as the command line spells them; a list stands for an option that is repeated."""
-    given: dict[str, Any] = dict(options)
-    spelled: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in ("since", "until"):
-            value = value.isoformat() if isinstance(value, datetime.date) else value
-            name = "from" if name == "since" else "to"
-        elif name == "topic":
-            value = _listed(value)
-        elif name == "lang":
-            value = None if value is None else ",".join(_listed(value))
-        elif name == "users" and value is not None and not isinstance(value, str | os.PathLike):
-            value = _table(([user] for user in value), ["user"], folder)
-        elif name == "columns":
-            name, value = "map", [f"{field}={column}" for field, column in (value or {}).items()]
-        elif name == "max_bad" and isinstance(value, float):
-            value = f"{100 * value:g}%"
-        spelled[name.replace("_", "-")] = value
-    return spelled
-
-
-def _listed(value: str | Sequence[str] | None) -> list[str]:
-    return [value] if isinstance(value, str) else list(value or [])
-
-
-def _table(rows: Iterable[Iterable[object]], header: Sequence[str], folder: Path) -> str:
-    """A small CSV file, named by what is in it."""
-    path = folder / f"{'-'.join(header)}.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(header)
-        table.writerows(rows)
-    return str(path)
+def _options(options: PostOptions) -> _headwater.PostOptions:
+    """Options as the compiled part takes them; what is None is left to its default."""
+    whole(min_posts=options.get("min_posts"), hypotheses=options.get("hypotheses"))
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    for name in ("since", "until"):
+        if isinstance(given.get(name), datetime.date):
+            given[name] = given[name].isoformat()
+    for name in ("topic", "lang"):
+        if name in given:
+            given[name] = [given[name]] if isinstance(given[name], str) else list(given[name])
+    if "users" in given:
+        users = given["users"]
+        path = isinstance(users, str | os.PathLike)
+        given["users"] = os.fspath(users) if path else [str(user) for user in users]
+    if "columns" in given:
+        given["columns"] = list(given["columns"].items())
+    if "max_bad" in given:
+        most = given["max_bad"]
+        given["max_bad"] = f"{100 * most:g}%" if isinstance(most, float) else str(most)
+    if "timezone" in given:
+        given["timezone"] = str(given["timezone"])
+    if "model" in given:
+        given["model"] = os.fspath(given["model"])
+    return _headwater.PostOptions(**given)

@@ -1,0 +1,262 @@
+//! The pipeline: posts and typed options in, what a run found out. Nothing is written unless a folder is given.
+
+use crate::beliefs::Graph;
+use crate::columns::{Column, table};
+use crate::error::{PyError, no_choice};
+use crate::hints::run_warning;
+use crate::learners::{constraint, draws, weights};
+use crate::model::{Model, Ranking};
+use crate::posts::{BadRows, PostOptions, Posts};
+use crate::work::{Manner, done, done_watched};
+use headwater::learn::state_space::StateSpaceParams;
+use headwater::panel::probabilities;
+use headwater_discover::{CommonInput, Discover, Discovery as Found, Event, GraphInput, Pseudonyms, Store};
+use headwater_discover::{USUAL_DRAWS, UncertaintyOptions};
+use headwater_files::Groups;
+use headwater_posts::calendar::{Bin, Calendar};
+use headwater_report::RUN_ARTIFACTS;
+use headwater_report::page::{Page, ReportInput};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Seconds in half an hour.
+const HALF_HOUR: i64 = 1800;
+
+/// Microseconds in a second.
+const MICROSECONDS: i64 = 1_000_000;
+
+/// Who follows whom: a graph in memory, or a file.
+#[derive(FromPyObject)]
+pub(crate) enum GraphArgument<'py> {
+    Graph(PyRef<'py, Graph>),
+    File(PathBuf),
+}
+
+/// Groups whose previous mean may move their members: "network", or the group of each account.
+#[derive(FromPyObject)]
+pub(crate) enum CommonArgument {
+    Name(String),
+    Groups(BTreeMap<String, String>),
+}
+
+impl CommonArgument {
+    fn input(self) -> PyResult<CommonInput> {
+        match self {
+            CommonArgument::Name(name) if name == "network" => Ok(CommonInput::Network),
+            CommonArgument::Name(other) => {
+                Err(no_choice("common", &other, "network, or the group of each user by name"))
+            }
+            CommonArgument::Groups(groups) => Ok(CommonInput::Groups(Groups::new(groups))),
+        }
+    }
+}
+
+/// Runs the pipeline: what it found, and warnings.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are the options of the pipeline")]
+#[pyo3(signature = (
+    posts, options, out = None, graph = None, bootstrap = USUAL_DRAWS, null = None, top = 3, seed = 21,
+    pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
+    rounds = None, common = None, progress = None, threads = None
+))]
+pub(crate) fn discover(
+    py: Python<'_>,
+    posts: &Posts,
+    options: &PostOptions,
+    out: Option<PathBuf>,
+    graph: Option<GraphArgument<'_>>,
+    bootstrap: u64,
+    null: Option<u64>,
+    top: usize,
+    seed: u64,
+    pseudonymise: Option<PathBuf>,
+    adaptation: Option<f64>,
+    constraint: &str,
+    ridge: f64,
+    weights: Option<&str>,
+    shrinkage: Option<f64>,
+    rounds: Option<usize>,
+    common: Option<CommonArgument>,
+    progress: Option<&Bound<'_, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<(Discovery, Vec<String>)> {
+    if top == 0 {
+        return Err(PyValueError::new_err("top is 0, but must be at least 1"));
+    }
+    draws("bootstrap", (bootstrap > 0).then_some(bootstrap))?;
+    draws("null", null.filter(|draws| *draws > 0))?;
+    let usual = StateSpaceParams::default();
+    let mut run = Discover::new(posts.input.clone());
+    run.options = options.options.clone();
+    run.text_model.clone_from(&options.text_model);
+    run.fit = StateSpaceParams {
+        adaptation,
+        constraint: self::constraint(constraint)?,
+        ridge,
+        weights: self::weights(weights, graph.is_some())?,
+        shrinkage: shrinkage.unwrap_or(usual.shrinkage),
+        rounds: rounds.unwrap_or(usual.rounds),
+        ..usual
+    };
+    run.graph = graph.map(|graph| match graph {
+        GraphArgument::Graph(graph) => GraphInput::Edges(graph.edges.clone()),
+        GraphArgument::File(path) => GraphInput::File(path),
+    });
+    run.common = common.map(CommonArgument::input).transpose()?;
+    run.uncertainty = UncertaintyOptions { bootstrap, null, top, seed };
+    run.pseudonyms = pseudonymise.as_deref().map(Pseudonyms::read).transpose().map_err(PyError::from)?;
+    let mut store = match &out {
+        Some(folder) => Store::folder(folder).with_artifacts(&RUN_ARTIFACTS),
+        None => Store::memory(),
+    };
+    let calendar = Calendar::new(options.options.bin, options.options.timezone.clone());
+    let (found, warnings) = done_watched(py, &Manner { progress, threads }, |progress| {
+        let met = Mutex::new((Vec::new(), BadRows::default()));
+        let observer = |event: Event| {
+            let (warnings, bad) = &mut *met.lock().unwrap_or_else(PoisonError::into_inner);
+            match &event {
+                Event::BadRows(rows) => bad.see(rows),
+                Event::Warning(warning) => warnings.push(run_warning(warning)),
+                _ => {}
+            }
+        };
+        let found = run.run_observed(&mut store, progress, &observer)?;
+        let (warnings, bad) = met.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok((found, bad.warnings().into_iter().chain(warnings).collect::<Vec<String>>()))
+    })?;
+    Ok((Discovery { found, calendar, bin: options.options.bin, out }, warnings))
+}
+
+/// What a run found.
+#[pyclass(frozen, module = "headwater._headwater")]
+pub(crate) struct Discovery {
+    found: Found,
+    calendar: Calendar,
+    bin: Bin,
+    out: Option<PathBuf>,
+}
+
+#[pymethods]
+impl Discovery {
+    #[getter]
+    fn folder(&self) -> Option<PathBuf> {
+        self.out.clone()
+    }
+
+    #[getter]
+    fn model(&self) -> Model {
+        self.found.model.clone().into()
+    }
+
+    #[getter]
+    fn ranking(&self) -> Ranking {
+        self.found.ranking.clone().into()
+    }
+
+    /// The record of the run as JSON.
+    #[getter]
+    fn run(&self) -> PyResult<String> {
+        serde_json::to_string(&self.found.run).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The report page as HTML.
+    fn page(&self, py: Python<'_>) -> PyResult<String> {
+        done(py, &Manner::default(), || Ok(Page::new(&ReportInput::from_discovery(&self.found))?.html()?))
+    }
+
+    /// Weights between different accounts; with the null test the smallest p-value first, otherwise listener by listener.
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let named = |name: &str, values: Column| (name.to_owned(), values);
+        if let Some(tested) = &self.found.ranking.edges {
+            return table(
+                py,
+                vec![
+                    named("source", Column::Text(tested.iter().map(|edge| edge.source.clone()).collect())),
+                    named("target", Column::Text(tested.iter().map(|edge| edge.target.clone()).collect())),
+                    named("weight", Column::Numbers(tested.iter().map(|edge| edge.weight).collect())),
+                    named("p_value", Column::Numbers(tested.iter().map(|edge| edge.p_value).collect())),
+                    named("significant", Column::Flags(tested.iter().map(|edge| edge.significant).collect())),
+                ],
+            );
+        }
+        let names = self.found.model.roster.agents();
+        let edges = self.found.model.combination.edges();
+        let edges: Vec<_> = edges.filter(|(speaker, listener, weight)| speaker != listener && *weight > 0.0).collect();
+        table(
+            py,
+            vec![
+                named("source", Column::Text(edges.iter().map(|edge| names[edge.0].clone()).collect())),
+                named("target", Column::Text(edges.iter().map(|edge| names[edge.1].clone()).collect())),
+                named("weight", Column::Numbers(edges.iter().map(|edge| edge.2).collect())),
+            ],
+        )
+    }
+
+    /// What the accounts believed: `time`, `agent`, a column per hypothesis, `posts`.
+    fn beliefs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let panel = &self.found.panel;
+        let hypotheses = panel.roster().hypotheses();
+        let mut rows = BeliefColumns::new(hypotheses.len());
+        let mut calendar = self.calendar.clone();
+        let mut belief = Vec::new();
+        for (step, time) in panel.times().raw().iter().enumerate() {
+            // Steps are equal, bins are not where the clocks change: the bin is the one that the middle of the step is in.
+            let time = time / MICROSECONDS;
+            let start = calendar.slot(time + self.half_bin()).map_or(time, |slot| slot.start);
+            let shown = calendar.show(start);
+            let frame = panel.frame(step);
+            for agent in (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0) {
+                probabilities((0..panel.ratios()).map(|ratio| frame[(agent, ratio)]), &mut belief);
+                rows.push(shown.clone(), &panel.roster().agents()[agent], &belief, panel.posts(step, agent));
+            }
+        }
+        rows.table(py, hypotheses)
+    }
+}
+
+impl Discovery {
+    /// Half of a bin, in seconds.
+    fn half_bin(&self) -> i64 {
+        HALF_HOUR
+            * match self.bin {
+                Bin::Hours(hours) => i64::from(hours),
+                Bin::Day => 24,
+                Bin::Week => 7 * 24,
+            }
+    }
+}
+
+/// A table of beliefs under construction.
+pub(crate) struct BeliefColumns {
+    times: Vec<String>,
+    agents: Vec<String>,
+    values: Vec<Vec<f64>>,
+    posts: Vec<i64>,
+}
+
+impl BeliefColumns {
+    pub(crate) fn new(hypotheses: usize) -> Self {
+        let values = vec![Vec::new(); hypotheses];
+        BeliefColumns { times: Vec::new(), agents: Vec::new(), values, posts: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, time: String, agent: &str, belief: &[f64], posts: u32) {
+        self.times.push(time);
+        self.agents.push(agent.to_owned());
+        self.values.iter_mut().zip(belief).for_each(|(column, value)| column.push(*value));
+        self.posts.push(i64::from(posts));
+    }
+
+    pub(crate) fn table<'py>(self, py: Python<'py>, hypotheses: &[impl AsRef<str>]) -> PyResult<Bound<'py, PyDict>> {
+        let mut columns =
+            vec![("time".to_owned(), Column::Text(self.times)), ("agent".to_owned(), Column::Text(self.agents))];
+        let names = hypotheses.iter().map(|name| name.as_ref().to_owned());
+        columns.extend(names.zip(self.values.into_iter().map(Column::Numbers)));
+        columns.push(("posts".to_owned(), Column::Whole(self.posts)));
+        table(py, columns)
+    }
+}
