@@ -518,7 +518,7 @@ fn silence_is_carried_forward_counted_and_warned_of() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("of 24000 beliefs are missing (19.9%)"), "{errors}");
     let model: Value = serde_json::from_str(&place.read("m.json")).unwrap();
-    assert!(model["diagnostics"]["warnings"][0].as_str().unwrap().contains("last opinion was repeated"));
+    assert!(model["diagnostics"]["warnings"][0].as_str().unwrap().contains("last belief was repeated"));
 }
 
 #[test]
@@ -703,7 +703,7 @@ fn quiet_means_results_only() {
 fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
     let place = Place::new();
     let text = place.done("demo --out d");
-    assert!(text.starts_with("The beliefs of these agents predict each other better than chance"), "{text}");
+    assert!(text.starts_with("The beliefs of these agents predict each other: ") && text.contains("permutation test p = 0.0"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("1 mira ")), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let flat = text.replace('\n', " ");

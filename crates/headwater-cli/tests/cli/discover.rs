@@ -286,7 +286,7 @@ fn pseudonyms_hide_every_name_everywhere() {
                 hidden(&name, &std::fs::read(&path).unwrap());
             }
             if name.ends_with("beliefs.parquet") {
-                let agents = headwater_files::read_beliefs(&path, false).unwrap().panel.roster().agents().join(" ");
+                let agents = headwater_files::read_beliefs(&path, name.ends_with("log-beliefs.parquet")).unwrap().panel.roster().agents().join(" ");
                 hidden(&name, agents.as_bytes());
             }
         }
@@ -354,7 +354,7 @@ fn pseudonyms_hide_names_in_refusals_too() {
     assert!(refused(&run("--users two.csv")).contains("two.csv: cannot be used"));
     place.write("strange.csv", "source,target\nann,bob\n");
     let errors = refused(&run("--graph strange.csv"));
-    assert!(errors.contains("names nobody who posts") && !errors.contains("\"ann\""), "{errors}");
+    assert!(errors.contains("none of its 2 accounts") && !errors.contains("\"ann\""), "{errors}");
 
     let errors = place.refused(&discover("--pseudonymise nokey --out a"), 1);
     assert!(
@@ -375,8 +375,8 @@ fn graphs_and_posts_need_not_name_the_same_users() {
     place.write("other.csv", graph);
     let (_, remarks) = place.both(&discover("--graph other.csv --out a"));
     let flat = remarks.replace('\n', " ");
-    assert!(flat.contains("the graph has 1 user without a post that is left"), "{remarks}");
-    assert!(flat.contains("posts by 1 user outside the graph are left out"), "{remarks}");
+    assert!(flat.contains("1 account of the graph without a post that is kept: left out, with 6 edges"), "{remarks}");
+    assert!(flat.contains("1 account outside the graph: their posts are left out"), "{remarks}");
     let model = place.read_json("a/model.json");
     let agents: Vec<&str> = model["agents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert!(agents.len() == 5 && !agents.contains(&"Zebedee") && !agents.contains(&"Nobody"));
@@ -402,17 +402,17 @@ fn bad_input_is_refused_by_cause_and_cure() {
     refused("--from 2030-01-01", &["no post is left", "choose dates within the posts"]);
     place.write("one.txt", "Quillan\n");
     refused("--users one.txt", &["posts.csv: only one user is left, \"Quillan\""]);
-    refused("--to 2024-01-05", &["posts.csv", "5 bins", "at least 10 are needed", "shorter bins"]);
+    refused("--to 2024-01-05", &["posts.csv", "5 time bins", "at least 10 are needed", "shorter bins"]);
     place.write("strange.csv", "source,target\nann,bob\nbob,ann\n");
     refused(
         "--graph strange.csv",
-        &["strange.csv: names nobody who posts", "such as \"ann\"", "such as \"Quillan\"", "--map user="],
+        &["strange.csv: none of its 2 accounts", "such as \"ann\"", "such as \"Quillan\"", "--map user="],
     );
     place.write("apart.csv", "source,target\nQuillan,ann\nbob,Tiberius\n");
-    refused("--graph apart.csv", &["apart.csv", "none joins two users"]);
+    refused("--graph apart.csv", &["apart.csv", "none of its 2 edges joins two accounts"]);
     refused("--graph graph.csv --users strange.txt", &["strange.txt"]);
     place.write("elsewhere.txt", "ann\n");
-    refused("--graph graph.csv --users elsewhere.txt", &["none of these users is in the graph"]);
+    refused("--graph graph.csv --users elsewhere.txt", &["none of the accounts asked for is in the graph"]);
     let even: String = place
         .read("posts.csv")
         .lines()
@@ -453,6 +453,7 @@ fn above_a_hundred_users_the_null_is_off_unless_asked_for() {
     let names: Vec<String> = (0..101).map(|user| format!("user{user}")).collect();
     place.write("posts.csv", posts(&names.iter().map(String::as_str).collect::<Vec<_>>(), 14));
     let (_, remarks) = place.both("discover posts.csv --scorer column --bootstrap 0 --rounds 2 --out a");
-    assert!(remarks.contains("101 users: no p-values"), "{remarks}");
-    assert_eq!(place.read_json("a/run.json")["options"]["null"], 0);
+    assert!(remarks.contains("101 users: no permutation test"), "{remarks}");
+    let run = place.read_json("a/run.json");
+    assert_eq!((&run["options"]["null"], &run["verdict"]["outcome"]), (&0.into(), &"not-tested".into()));
 }

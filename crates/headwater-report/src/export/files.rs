@@ -126,7 +126,8 @@ mod tests {
             std::fs::create_dir(path.parent().unwrap()).unwrap();
             write_files(&path, &hostile(), json::Reader::D3).unwrap();
             let wanted = match ending {
-                "csv" | "parquet" => vec![format!("net.{ending}"), format!("net.nodes.{ending}")],
+                "csv" => vec![format!("net.{ending}"), format!("net.nodes.{ending}")],
+                "parquet" => vec![format!("net.nodes.{ending}"), format!("net.{ending}")],
                 _ => vec![format!("net.{ending}")],
             };
             assert_eq!(names(path.parent().unwrap()), wanted);
