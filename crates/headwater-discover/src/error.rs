@@ -31,7 +31,7 @@ pub enum Error {
         /// The posts, for a message.
         posts: String,
         /// Why.
-        source: headwater_posts::Error,
+        source: Box<headwater_posts::Error>,
     },
     /// The scorer cannot be used.
     #[error(transparent)]

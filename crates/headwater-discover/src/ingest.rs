@@ -162,7 +162,7 @@ impl Run<'_> {
             }
             PostsError::File { path, .. } if hidden => Error::Hidden { place: path.display().to_string() },
             source @ (PostsError::NothingLeft { .. } | PostsError::OneUser { .. }) => {
-                Error::NothingKept { posts: self.posts_name(), source }
+                Error::NothingKept { posts: self.posts_name(), source: Box::new(source) }
             }
             other => other.into(),
         }

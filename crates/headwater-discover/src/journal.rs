@@ -31,7 +31,7 @@ impl Journal {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(failed)?;
         file.set_len(length).map_err(failed)?;
         if length == 0 {
-            let mut header = serde_json::to_vec(&Header { key: key.to_owned() }).map_err(unrecorded)?;
+            let mut header = serde_json::to_vec(&Header { key: key.to_owned() })?;
             header.push(b'\n');
             file.write_all(&header).map_err(failed)?;
         } else {
@@ -44,15 +44,17 @@ impl Journal {
     pub(crate) fn append<T: Serialize>(&mut self, draws: &[T]) -> Result<(), Error> {
         let mut lines = Vec::new();
         for draw in draws {
-            serde_json::to_writer(&mut lines, draw).map_err(unrecorded)?;
+            serde_json::to_writer(&mut lines, draw)?;
             lines.push(b'\n');
         }
         self.file.write_all(&lines).map_err(|source| Error::Write { path: self.path.clone(), source })
     }
 }
 
-fn unrecorded(error: serde_json::Error) -> Error {
-    Error::Record { problem: error.to_string() }
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Error::Record { problem: error.to_string() }
+    }
 }
 
 /// The draws of a journal, and its length in bytes up to the last whole one.

@@ -97,7 +97,8 @@ fn discover_kind(error: &Discover) -> Kind {
     match error {
         Discover::Core(error) | Discover::Data { source: error, .. } => core_kind(error),
         Discover::Files(error) => files_kind(error),
-        Discover::Posts(error) | Discover::NothingKept { source: error, .. } => posts_kind(error),
+        Discover::Posts(error) => posts_kind(error),
+        Discover::NothingKept { source, .. } => posts_kind(source),
         Discover::Score(error) => score_kind(error),
         Discover::Read { source, .. } | Discover::Write { source, .. } | Discover::Key { source, .. } => {
             Kind::System(source.kind())

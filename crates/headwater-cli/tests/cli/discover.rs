@@ -286,7 +286,12 @@ fn pseudonyms_hide_every_name_everywhere() {
                 hidden(&name, &std::fs::read(&path).unwrap());
             }
             if name.ends_with("beliefs.parquet") {
-                let agents = headwater_files::read_beliefs(&path, name.ends_with("log-beliefs.parquet")).unwrap().panel.roster().agents().join(" ");
+                let agents = headwater_files::read_beliefs(&path, name.ends_with("log-beliefs.parquet"))
+                    .unwrap()
+                    .panel
+                    .roster()
+                    .agents()
+                    .join(" ");
                 hidden(&name, agents.as_bytes());
             }
         }
