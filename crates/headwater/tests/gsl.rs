@@ -1,7 +1,7 @@
 //! The paper's learner: block form, resuming, threads, variants, and what it recovers.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-#![expect(clippy::print_stderr, reason = "a skipped test says so, and measurements are shown")]
+#![expect(clippy::print_stderr, reason = "measurements are shown")]
 
 use headwater::graph::Rule;
 use headwater::learn::gsl::{
@@ -340,13 +340,11 @@ proptest! {
 
 /// Targets of the issue on the authors' own network, mean over five seeds.
 #[test]
+#[ignore = "needs third-party data: the folder that HEADWATER_DATA names"]
 fn the_paper_is_reproduced_on_the_authors_network() {
     let data = std::env::var("HEADWATER_DATA").unwrap_or_else(|_| "../../../shared/data".into());
     let path = format!("{data}/epfl-synthetic/matrix_21_true.csv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("SKIPPED: {path} is not there; set HEADWATER_DATA to the folder of third-party data");
-        return;
-    };
+    let text = std::fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<f64>> =
         text.lines().map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
     let names: Vec<String> = (0..rows.len()).map(|agent| agent.to_string()).collect();
