@@ -10,8 +10,8 @@ use crate::posts::{BadRows, PostOptions, Posts};
 use crate::work::{Manner, done, done_watched};
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::panel::probabilities;
+use headwater_discover::UncertaintyOptions;
 use headwater_discover::{CommonInput, Discover, Discovery as Found, Event, GraphInput, Pseudonyms, Store};
-use headwater_discover::{USUAL_DRAWS, UncertaintyOptions};
 use headwater_files::Groups;
 use headwater_posts::calendar::{Bin, Calendar};
 use headwater_report::RUN_ARTIFACTS;
@@ -59,7 +59,7 @@ impl CommonArgument {
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are the options of the pipeline")]
 #[pyo3(signature = (
-    posts, options, out = None, graph = None, bootstrap = USUAL_DRAWS, null = None, top = 3, seed = 21,
+    posts, options, out = None, graph = None, bootstrap = 200, null = None, top = 3, seed = 21,
     pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
     rounds = None, common = None, progress = None, threads = None
 ))]
