@@ -319,7 +319,7 @@ fn check_zeros(path: &Path, zeros: usize, cells: usize, first: Option<&str>) -> 
         path,
         first.unwrap_or_default(),
         format!(
-            "{zeros} of {cells} probabilities are zero (this is the first); more than {}% says that they were rounded. Write more decimals, or log-ratios with --log-ratios",
+            "{zeros} of {cells} probabilities are zero (this is the first); more than {}% says that they were rounded. Write more decimals, or log-ratios instead of probabilities",
             100.0 * MOST_ZEROS
         ),
     ))
