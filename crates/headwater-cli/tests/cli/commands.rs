@@ -479,7 +479,7 @@ fn silence_has_its_own_learner() {
     // With a graph it is said which weights were taken, and why.
     place.write("edges.csv", "source,target\n0,1\n1,2\n2,3\n3,4\n4,0\n0,2\n");
     let text = place.done("learn w/beliefs.csv --out g.json --graph edges.csv --rounds 15");
-    assert!(text.contains("Weights: one ") && text.contains("on unseen steps"), "{text}");
+    assert!(text.contains("Weights: one ") && text.contains("held-out steps"), "{text}");
     let strong: Value = serde_json::from_str(
         &place.done("learn w/beliefs.csv --out s.json --graph edges.csv --weights strengths --rounds 15 --format json"),
     )
