@@ -113,7 +113,7 @@ impl FitArgs {
                 "leave --constraint out, or use --weights edges",
             ));
         }
-        Ok(self.params().check()?)
+        Ok(StateSpaceParams { weights: None, ..self.params() }.check()?)
     }
 
     /// The file of groups, where one is given.

@@ -160,7 +160,7 @@ impl Discover {
         if self.fit.weights == Some(WeightKind::Strengths) && self.fit.constraint == Constraint::Free {
             return Err(Error::StrengthsUnconstrained);
         }
-        self.fit.check()?;
+        StateSpaceParams { weights: None, ..self.fit.clone() }.check()?;
         Ok(self.options.check()?)
     }
 }

@@ -498,10 +498,10 @@ fn silence_has_its_own_learner() {
     assert!(refused.contains("strangers.csv: names none of the agents"), "{refused}");
     for (arguments, wanted) in [
         ("--weights strengths", "need a graph"),
-        ("--method whitened --pull 3", "--pull belongs to --method state-space"),
+        ("--method whitened --shrinkage 3", "--shrinkage belongs to --method state-space"),
         ("--method whitened --common network", "--common belongs to --method state-space"),
         ("--method state-space --window 3", "--window belongs to --method gsl"),
-        ("--pull -1", "pull is -1"),
+        ("--shrinkage -1", "shrinkage is -1"),
         ("--rounds 0", "rounds is 0"),
     ] {
         let output = place.run(&format!("learn w/beliefs.csv --out x.json {arguments}"));
