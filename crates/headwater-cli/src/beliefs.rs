@@ -33,7 +33,7 @@ const LISTED: usize = 20;
 #[command(
     after_help = "Posts are CSV, JSON lines or Parquet, plain, gzip or zstd, with user, time and text.\nTopics: words, \"phrases\", prefix*, #tag, @name, AND, OR, NOT, parentheses; a topic may end in @FROM..TO.\n\nExample: headwater beliefs posts.csv.gz --topic 'biden OR \"white house\"' --timezone America/New_York --out beliefs.parquet\n         headwater beliefs dump.jsonl --preset x-v2 --from 2021-01-20 --min-posts 50 --out beliefs.csv"
 )]
-pub(crate) struct Beliefs {
+pub(crate) struct BeliefsArgs {
     #[command(flatten)]
     posts: PostArgs,
     /// Where to write the beliefs: .parquet, otherwise CSV
@@ -162,7 +162,7 @@ pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Colu
     Ok(ColumnMapping::new(preset.map(Preset::from), &columns(map)?)?)
 }
 
-impl Beliefs {
+impl BeliefsArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
         let (beliefs, quality) = self.posts.gather(terminal)?;
@@ -218,7 +218,7 @@ impl PostArgs {
         options.check()?;
         let scorer = scorer(&self.scorer, terminal)?;
         let rejects = self.rejects.as_deref().map(RejectsFile::create).transpose()?;
-        let mut hooks = TerminalHooks { terminal, bad: BadRows::new(rejects, terminal) };
+        let mut hooks = TerminalHooks { terminal, bad: BadRowLog::new(rejects, terminal) };
         let read = terminal.watched(None, |_| bin_posts(&input, &options, scorer, &mut hooks));
         hooks.bad.close(read.is_ok())?;
         Ok(read?)
@@ -228,7 +228,7 @@ impl PostArgs {
 /// Shows on the terminal what is met while posts are read.
 struct TerminalHooks<'a> {
     terminal: &'a Terminal,
-    bad: BadRows<'a>,
+    bad: BadRowLog<'a>,
 }
 
 impl PostHooks for TerminalHooks<'_> {
@@ -243,22 +243,22 @@ impl PostHooks for TerminalHooks<'_> {
 }
 
 /// Rows that cannot be read: the first are shown, all are counted and listed.
-pub(crate) struct BadRows<'a> {
+pub(crate) struct BadRowLog<'a> {
     terminal: &'a Terminal,
     rejects: Option<RejectsFile>,
     seen: usize,
     summarised: bool,
 }
 
-impl PostHooks for BadRows<'_> {
+impl PostHooks for BadRowLog<'_> {
     fn bad_rows(&mut self, rows: &[BadRow]) -> Result<(), Error> {
         self.see(rows)
     }
 }
 
-impl<'a> BadRows<'a> {
+impl<'a> BadRowLog<'a> {
     pub(crate) fn new(rejects: Option<RejectsFile>, terminal: &'a Terminal) -> Self {
-        BadRows { terminal, rejects, seen: 0, summarised: false }
+        BadRowLog { terminal, rejects, seen: 0, summarised: false }
     }
 
     pub(crate) fn see(&mut self, rows: &[BadRow]) -> Result<(), Error> {
@@ -292,7 +292,7 @@ impl<'a> BadRows<'a> {
     }
 }
 
-impl Beliefs {
+impl BeliefsArgs {
     fn print(&self, quality: &Quality, terminal: &Terminal) -> Result<(), CliError> {
         match self.format {
             Format::Json => terminal.json(quality),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Compares a model with a truth, agents matched by name
 #[derive(Debug, Args)]
 #[command(after_help = "Example: headwater compare model.json world/truth.json --format table")]
-pub(crate) struct Compare {
+pub(crate) struct CompareArgs {
     /// The model (.json or .npz)
     model: PathBuf,
     /// The truth, or another model
@@ -25,19 +25,19 @@ pub(crate) struct Compare {
 }
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct PrintedComparison<'a> {
     #[serde(flatten)]
     comparison: &'a Comparison,
     /// The model's reference hypothesis.
     reference: &'a str,
 }
 
-impl Compare {
+impl CompareArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let found = compare(&model, &read_known(&self.truth)?, self.top as usize)?;
         if self.format == Format::Json {
-            return terminal.json(&Printed { comparison: &found, reference: model.roster.reference() });
+            return terminal.json(&PrintedComparison { comparison: &found, reference: model.roster.reference() });
         }
         let rows = [
             ("agents", Some(found.agents as f64), "named by both"),

@@ -37,7 +37,7 @@ const STEPS: usize = 100;
 /// Shows the whole path on simulated worlds: posts, beliefs, model, ranking, the recovered beside the true
 #[derive(Debug, Args)]
 #[command(after_help = "Example: headwater demo --out demo")]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// Keep the posts, who follows whom, the truth and everything that discover writes in this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub(crate) struct Demo {
     format: Format,
 }
 
-impl Demo {
+impl DemoArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let (outcome, page) = self.outcome(terminal)?;
         match self.format {
@@ -60,7 +60,7 @@ impl Demo {
     }
 
     /// Both worlds. Without a folder nothing is kept but the page.
-    fn outcome(&self, terminal: &Terminal) -> Result<(Outcome, Option<PathBuf>), CliError> {
+    fn outcome(&self, terminal: &Terminal) -> Result<(DemoResult, Option<PathBuf>), CliError> {
         let exact = self.exact(terminal)?;
         let world = PostWorld::new(self.seed, DAYS, NOISE)?;
         let (users, written) = (world.truth.roster.agents().len(), world.posts.len());
@@ -91,7 +91,7 @@ impl Demo {
         let names = found.model.roster.agents();
         let agents = (learned.ranking().into_iter().enumerate()).map(|(position, agent)| {
             let truly = world.truth.roster.agent(&names[agent])?;
-            Ok(Row {
+            Ok(DemoAgent {
                 rank: position + 1,
                 agent: names[agent].clone(),
                 share: learned.share.as_ref().map(|shares| shares[agent]),
@@ -102,7 +102,7 @@ impl Demo {
                 true_informativeness: known.informativeness[truly],
             })
         });
-        let outcome = Outcome {
+        let outcome = DemoResult {
             verdict: found.verdict.clone(),
             reference: found.model.roster.reference().to_owned(),
             comparison: compare(&found.model, &GroundTruth::of(&world.truth)?, 3)?,
@@ -115,7 +115,7 @@ impl Demo {
     }
 
     /// The world of exact beliefs, which are kept only if the rest is.
-    fn exact(&self, terminal: &Terminal) -> Result<Exact, CliError> {
+    fn exact(&self, terminal: &Terminal) -> Result<ExactResult, CliError> {
         let params = WorldParams { steps: STEPS, seed: self.seed, ..WorldParams::default() };
         let mut world = World::new(params)?;
         let panel = match &self.out {
@@ -132,7 +132,7 @@ impl Demo {
         if let Some(folder) = &self.out {
             write_model(&folder.join("exact/model.json"), &model)?;
         }
-        Ok(Exact {
+        Ok(ExactResult {
             comparison: compare(&model, &GroundTruth::of(&truth)?, 3)?,
             paper: compare(&paper, &GroundTruth::of(&truth)?, 3)?,
         })
@@ -177,27 +177,27 @@ fn kept(page: &str) -> Option<PathBuf> {
 
 /// The recovered beside the true.
 #[derive(Serialize)]
-struct Outcome {
+struct DemoResult {
     verdict: Verdict,
     reference: String,
     posts: usize,
     comparison: Comparison,
     /// δ, learned and true.
     adaptation: (f64, f64),
-    agents: Vec<Row>,
-    exact: Exact,
+    agents: Vec<DemoAgent>,
+    exact: ExactResult,
 }
 
 /// What comes of beliefs that are known exactly.
 #[derive(Serialize)]
-struct Exact {
+struct ExactResult {
     comparison: Comparison,
     /// The paper's learner on the same beliefs.
     paper: Comparison,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct DemoAgent {
     rank: usize,
     agent: String,
     share: Option<f64>,
@@ -208,7 +208,7 @@ struct Row {
     true_informativeness: f64,
 }
 
-impl Outcome {
+impl DemoResult {
     fn text(&self) -> String {
         let shown = |share: Option<f64>| share.map_or("–".to_owned(), percent);
         let measure = |value: Option<f64>| value.map_or("–".to_owned(), number);

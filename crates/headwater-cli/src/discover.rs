@@ -1,6 +1,6 @@
 //! `headwater discover`: posts in, a ranking with its verdict out, and everything on the way in one folder.
 
-use crate::beliefs::{BadRows, PostArgs, told};
+use crate::beliefs::{BadRowLog, PostArgs, told};
 use crate::error::CliError;
 use crate::fit_args::FitArgs;
 use crate::hints::warning_text;
@@ -10,8 +10,8 @@ use crate::terminal::{Format, Terminal, wrapped};
 use clap::Args;
 use headwater::progress::Progress;
 use headwater_discover::{
-    BELIEFS_FILE, Discover, Discovery, Event, GraphInput, LOG_BELIEFS_FILE, MODEL_FILE, NULL_TEST_ACCOUNTS, Pseudonyms,
-    RANKING_FILES, RUN_FILE, Store, USUAL_DRAWS, UncertaintyOptions, Warning,
+    BELIEFS_FILE, Discover, Discovery, GraphInput, LOG_BELIEFS_FILE, MODEL_FILE, NULL_TEST_ACCOUNTS, Pseudonyms,
+    RANKING_FILES, RUN_FILE, RunEvent, Store, USUAL_DRAWS, UncertaintyOptions, Warning,
 };
 use headwater_files::ranking_csv;
 use headwater_report::{REPORT_FILE, RUN_ARTIFACTS};
@@ -117,28 +117,28 @@ impl DiscoverArgs {
 
 /// Runs the pipeline, and tells on the terminal what happens.
 pub(crate) fn run(discover: &Discover, store: &mut Store, terminal: &Terminal) -> Result<Discovery, CliError> {
-    let bad = Mutex::new(BadRows::new(None, terminal));
-    let observer = |event: Event| tell(&event, &mut bad.lock().unwrap_or_else(PoisonError::into_inner), terminal);
+    let bad = Mutex::new(BadRowLog::new(None, terminal));
+    let observer = |event: RunEvent| tell(&event, &mut bad.lock().unwrap_or_else(PoisonError::into_inner), terminal);
     let run = |progress: &Progress| discover.run_observed(store, progress, &observer);
     Ok(terminal.watched(Some(QUICKER), run)?)
 }
 
-fn tell(event: &Event, bad: &mut BadRows<'_>, terminal: &Terminal) {
-    if !matches!(event, Event::BadRows(_)) {
+fn tell(event: &RunEvent, bad: &mut BadRowLog<'_>, terminal: &Terminal) {
+    if !matches!(event, RunEvent::BadRows(_)) {
         bad.summary();
     }
     match event {
-        Event::Reused(stage) => {
+        RunEvent::Reused(stage) => {
             terminal.remark(&format!("{}: done before, on the same files with the same options", stage.as_str()));
         }
         // Only a list in a file could fail, and there is none here.
-        Event::BadRows(rows) => drop(bad.see(rows)),
-        Event::Ingested(quality) => terminal.remark(wrapped(&told(quality)).trim_end()),
-        Event::NullTestOff { accounts } => terminal.remark(&format!(
+        RunEvent::BadRows(rows) => drop(bad.see(rows)),
+        RunEvent::Ingested(quality) => terminal.remark(wrapped(&told(quality)).trim_end()),
+        RunEvent::NullTestOff { accounts } => terminal.remark(&format!(
             "{accounts} users: no permutation test, which would take long above {NULL_TEST_ACCOUNTS}; --null {USUAL_DRAWS} asks for it"
         )),
-        Event::Warning(Warning::Ingest(warning)) => terminal.warn(&warning_text(warning)),
-        Event::Warning(warning) => terminal.warn(&warning.to_string()),
+        RunEvent::Warning(Warning::Ingest(warning)) => terminal.warn(&warning_text(warning)),
+        RunEvent::Warning(warning) => terminal.warn(&warning.to_string()),
         _ => {}
     }
 }

@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 use headwater::model::Likelihood;
 use headwater_files::read_model;
 use headwater_report::Explanation;
-use headwater_report::explanation::Thought;
+use headwater_report::explanation::WhatIfKind;
 use std::path::PathBuf;
 
 /// Explains one agent: who made it think so, whom it shapes, what changes without it
 #[derive(Debug, Args)]
 #[command(after_help = "Example: headwater explain model.json --agent 7 --what-if remove")]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// The model (.json or .npz)
     model: PathBuf,
     /// Name of the agent
@@ -37,13 +37,13 @@ enum WhatIfName {
     Neutral,
 }
 
-impl Explain {
+impl ExplainArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let agent = model.roster.agent(&self.agent)?;
         let thought = self.what_if.map(|name| match name {
-            WhatIfName::Remove => Thought::Remove,
-            WhatIfName::Neutral => Thought::Neutral,
+            WhatIfName::Remove => WhatIfKind::Remove,
+            WhatIfName::Neutral => WhatIfKind::Neutral,
         });
         let explanation = Explanation::new(&model, agent, self.top, thought)?;
         match self.format {
@@ -118,7 +118,7 @@ fn text(explanation: &Explanation) -> String {
         None => {}
     }
     if let Some(change) = &explanation.what_if {
-        let what = if change.kind == Thought::Remove { "were gone" } else { "never took a side" };
+        let what = if change.kind == WhatIfKind::Remove { "were gone" } else { "never took a side" };
         text.push_str(&format!(
             "\nIf {name} {what}, the others' belief in {:?} would go from {} to {}.\n",
             explanation.truth,

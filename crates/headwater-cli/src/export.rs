@@ -7,7 +7,7 @@ use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
 use headwater::Ranking;
 use headwater_files::{read_edges, read_model};
-use headwater_report::export::{Choice, ExportFormat, Network, export_files, json, write_files};
+use headwater_report::export::{EdgeFilter, ExportFormat, ExportNetwork, export_files, json, write_files};
 use std::path::PathBuf;
 
 /// Writes the network for other programs: Gephi, networkx, igraph, d3, spreadsheets
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "The ending of --out chooses the format:\n  .gexf     GEXF 1.3 for Gephi, with weights over time if the model was tracked (learn --follow)\n  .graphml  GraphML for networkx, igraph, Gephi, yEd\n  .csv      edges in NET.csv, agents in NET.nodes.csv; .parquet likewise\n  .json     node-link JSON for networkx or d3 (--json)\n\nAn edge runs from the speaker to the listener who hears it. What agents give themselves is in self_weight.\n\nExample: headwater export model.json --ranking ranking.json --significant --out net.gexf"
 )]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     /// The model (.json or .npz)
     model: PathBuf,
     /// What to write: .gexf, .graphml, .csv, .parquet or .json
@@ -57,7 +57,7 @@ fn parse_weight(text: &str) -> Result<f64, String> {
     weight.ok_or_else(|| "wanted a number of at least 0".to_owned())
 }
 
-impl Export {
+impl ExportArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let format = ExportFormat::from_path(&self.out)?;
         if self.json.is_some() && format != ExportFormat::Json {
@@ -83,13 +83,13 @@ impl Export {
                 hint: Some("make it with: headwater rank MODEL --beliefs BELIEFS --null 200 --format json".to_owned()),
             });
         }
-        let choice = Choice {
+        let choice = EdgeFilter {
             min_weight: self.min_weight,
             significant: self.significant,
             negative: self.negative,
             own: self.self_loops,
         };
-        let mut network = Network::new(&model, &ranking, &choice).map_err(CliError::about(source))?;
+        let mut network = ExportNetwork::new(&model, &ranking, &choice).map_err(CliError::about(source))?;
         if format == ExportFormat::Gexf {
             network = network.drawn(&model, &ranking);
         }

@@ -95,7 +95,7 @@ impl FitArgs {
     }
 
     /// Whether an option of the state-space fit alone is given.
-    pub(crate) fn of_state_space(&self) -> bool {
+    pub(crate) fn has_state_space_option(&self) -> bool {
         self.weights.is_some() || self.shrinkage.is_some() || self.rounds.is_some() || self.common.is_some()
     }
 

@@ -35,7 +35,7 @@ const RELEASED: &str = "Authors' scripts (as-released), with learning rate, batc
 #[command(
     after_help = "Example: headwater learn world/beliefs.parquet --out model.json\n         headwater learn world/beliefs.parquet --out model.json --method gsl --adaptation 0.05 --window 50"
 )]
-pub(crate) struct Learn {
+pub(crate) struct LearnArgs {
     /// Beliefs: .csv, .parquet or .npy; - is CSV on standard input
     beliefs: PathBuf,
     /// Where to write the model: .json, or .npz, which is compact and fast
@@ -164,7 +164,7 @@ struct Estimates {
 }
 
 impl Estimates {
-    fn of(model: &Model, precision: f64) -> Option<Self> {
+    fn from_model(model: &Model, precision: f64) -> Option<Self> {
         let columns = || model.diagnostics.columns.iter().filter(|column| column.status == Status::Statistical);
         let errors: Vec<f64> = columns().filter_map(|column| column.weight_error).collect();
         let mean = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
@@ -181,7 +181,7 @@ impl Estimates {
 
 /// What is printed.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct LearnSummary {
     verdict: Verdict,
     method: String,
     agents: usize,
@@ -202,19 +202,19 @@ struct Summary {
     smoothing: Option<Smoothing>,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    top: Vec<Top>,
+    top: Vec<TopAgent>,
     model: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Top {
+struct TopAgent {
     agent: String,
     share: Option<f64>,
     centrality: f64,
     informativeness: f64,
 }
 
-impl Learn {
+impl LearnArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_method(self.method)?;
         self.check_paths()?;
@@ -364,7 +364,7 @@ impl Learn {
     fn method_for(&self, panel: &Panel) -> MethodName {
         match self.method {
             Some(method) => method,
-            None if self.fit.of_state_space() => MethodName::StateSpace,
+            None if self.fit.has_state_space_option() => MethodName::StateSpace,
             None if self.tracks() || panel.is_complete() => MethodName::Whitened,
             None => MethodName::StateSpace,
         }
@@ -489,7 +489,7 @@ impl Learn {
         let mut top = Vec::new();
         if model.combination.agents() <= RANKED_AGENTS {
             let found = influence(model)?;
-            top.extend(found.ranking().into_iter().take(5).map(|agent| Top {
+            top.extend(found.ranking().into_iter().take(5).map(|agent| TopAgent {
                 agent: model.roster.agents()[agent].clone(),
                 share: found.share.as_ref().map(|share| share[agent]),
                 centrality: found.centrality.values[agent],
@@ -498,7 +498,7 @@ impl Learn {
         }
         let columns =
             |status: Status| model.diagnostics.columns.iter().filter(|column| column.status == status).count();
-        let summary = Summary {
+        let summary = LearnSummary {
             verdict: Verdict::new(model, None),
             method: model.method.name().to_owned(),
             agents: model.roster.agents().len(),
@@ -513,7 +513,7 @@ impl Learn {
             identified: columns(Status::Identified),
             column_sum_spread: model.diagnostics.column_sum_spread,
             // The state-space learner's errors do not fall as 1/√T while silence hides what was believed.
-            estimates: Estimates::of(model, self.precision).filter(|_| model.diagnostics.smoothing.is_none()),
+            estimates: Estimates::from_model(model, self.precision).filter(|_| model.diagnostics.smoothing.is_none()),
             smoothing: model.diagnostics.smoothing.clone(),
             warnings: model.diagnostics.warnings.clone(),
             top,
@@ -532,7 +532,7 @@ impl Learn {
     }
 }
 
-impl Summary {
+impl LearnSummary {
     fn text(&self) -> String {
         let mut text = format!("{}\n\n", self.verdict);
         let setting = |key: &str| self.settings.get(key).and_then(Value::as_f64).map(number);

@@ -56,19 +56,19 @@ static VERSION: LazyLock<String> =
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Demo(demo::Demo),
+    Demo(demo::DemoArgs),
     Discover(Box<discover::DiscoverArgs>),
-    Simulate(simulate::Simulate),
-    Beliefs(Box<beliefs::Beliefs>),
-    Network(network::Network),
-    Learn(Box<learn::Learn>),
-    Rank(rank::Rank),
-    Explain(explain::Explain),
-    Compare(compare::Compare),
-    Report(Box<report::Report>),
-    Export(export::Export),
-    Reproduce(reproduce::Reproduce),
-    Score(score::Score),
+    Simulate(simulate::SimulateArgs),
+    Beliefs(Box<beliefs::BeliefsArgs>),
+    Network(network::NetworkArgs),
+    Learn(Box<learn::LearnArgs>),
+    Rank(rank::RankArgs),
+    Explain(explain::ExplainArgs),
+    Compare(compare::CompareArgs),
+    Report(Box<report::ReportArgs>),
+    Export(export::ExportArgs),
+    Reproduce(reproduce::ReproduceArgs),
+    Score(score::ScoreArgs),
     /// Prints a completion script for a shell
     #[command(
         after_help = "Example: headwater completions bash > ~/.local/share/bash-completion/completions/headwater"

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 #[command(
     after_help = "Edges are CSV source,target: the target follows the source.\n\nExample: headwater network follows.csv --hub GOPLeader --start RepJimBanks --posts posts.csv --min-posts 100 --out edges.csv"
 )]
-pub(crate) struct Network {
+pub(crate) struct NetworkArgs {
     /// Who follows whom: CSV source,target, plain, gzip or zstd; - is standard input
     edges: PathBuf,
     /// The account that is added whatever its size
@@ -80,7 +80,7 @@ struct LeftOut {
     accounts: usize,
 }
 
-impl Network {
+impl NetworkArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let inputs = [&self.edges].into_iter().chain(&self.posts).chain(&self.users);
         check(inputs, [Some(&self.out), self.left_out.as_ref()].into_iter().flatten())?;

@@ -16,7 +16,7 @@ const TOP: usize = 3;
 #[command(
     after_help = "share: the agent's part of all influence. centrality: how much the network listens to it. inform.: how much it\nknows, summed over the hypotheses. origin: the part of the network's mean opinion that starts with it.\n\nExample: headwater rank model.json --top 10 --format csv > ranking.csv"
 )]
-pub(crate) struct Rank {
+pub(crate) struct RankArgs {
     /// The model (.json or .npz)
     model: PathBuf,
     /// The beliefs it was learned from: adds posts per step and silence
@@ -48,7 +48,7 @@ pub(crate) struct Rank {
 /// An optional column: its heading and what it shows of a row.
 type Extra = (&'static str, fn(&RankedAgent) -> Option<String>);
 
-impl Rank {
+impl RankArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let mut ranking = Ranking::new(&model)?;

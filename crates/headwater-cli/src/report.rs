@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[command(
     after_help = "The ranking is shown as given and never resampled; without one, the model's plain ranking is shown.\n\nExample: headwater report found/model.json --ranking found/ranking.json --beliefs found/beliefs.parquet --out report.html"
 )]
-pub(crate) struct Report {
+pub(crate) struct ReportArgs {
     /// The model (.json or .npz)
     model: PathBuf,
     /// The ranking to show, as JSON of `rank` or `discover`
@@ -56,7 +56,7 @@ pub(crate) struct Report {
     trace: Vec<PathBuf>,
 }
 
-impl Report {
+impl ReportArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
         let model = read_model(&self.model)?;

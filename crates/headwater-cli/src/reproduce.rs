@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Reproduces the paper's figures and tables, next to the authors' released results and our learner
 #[derive(Debug, Args)]
 #[command(after_help = EXPERIMENTS)]
-pub(crate) struct Reproduce {
+pub(crate) struct ReproduceArgs {
     /// Which experiments; all when none is named
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(Experiment::ALL.map(Experiment::name)).try_map(|name| name.parse::<Experiment>()))]
     experiments: Vec<Experiment>,
@@ -42,7 +42,7 @@ pub(crate) struct Reproduce {
 
 const EXPERIMENTS: &str = "matrices: true and learned weights. graph-error: error of the weights over time. evidence-error: error of the evidence\nover time. influences: true and learned influence shares. truth-rate: how often an agent identifies the true state.\ntopology-drift, state-drift: effect of a change. twitter: the three networks of the paper. sentiment-table: its sample posts.\ntheory: predicted and measured rates of the theorems.\n\nAn interrupted run continues where it stopped.\n\nExample: headwater reproduce --out paper --quick";
 
-impl Reproduce {
+impl ReproduceArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let data = self.data.or_else(|| std::env::var_os("HEADWATER_DATA").map(PathBuf::from));
         let replication = Replication {

@@ -1,6 +1,6 @@
 //! `headwater score`: posts in, the same posts with how negative, neutral and positive they are out.
 
-use crate::beliefs::{BadRows, PresetName, mapping};
+use crate::beliefs::{BadRowLog, PresetName, mapping};
 use crate::error::CliError;
 use crate::output::check;
 use crate::scorer::{ReaderArgs, ReaderName, reader};
@@ -21,7 +21,7 @@ const READING: &str = "Reading";
 #[command(
     after_help = "Adds the columns negative, neutral, positive and score = positive/(negative+positive) to every readable row; an input column of one of these names gets _in behind it. With a --preset of JSON lines there is a row per post, with the columns id, user, time, lang, repost and text.\n\nExample: headwater score posts.csv --out scored.csv --explain"
 )]
-pub(crate) struct Score {
+pub(crate) struct ScoreArgs {
     /// Files of posts (CSV, JSON lines, Parquet, plain or compressed) or 'patterns*'; - is standard input
     #[arg(value_name = "POSTS", required = true)]
     posts: Vec<PathBuf>,
@@ -53,7 +53,7 @@ const SHARE: [usize; 2] = [8192, 256];
 /// Terms that the column `why` has at most.
 const TERMS: usize = 8;
 
-impl Score {
+impl ScoreArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.scorer.check()?;
         if self.explain && self.scorer.scorer == ReaderName::Roberta {
@@ -69,7 +69,7 @@ impl Score {
         }
         check(&self.posts, [Some(&self.out), self.rejects.as_ref()].into_iter().flatten())?;
         let rejects = self.rejects.as_deref().map(RejectsFile::create).transpose()?;
-        let mut bad = BadRows::new(rejects, terminal);
+        let mut bad = BadRowLog::new(rejects, terminal);
         let written = self.write(&mut bad, terminal);
         bad.close_quietly(written.is_ok())?;
         let written = written?;
@@ -90,7 +90,7 @@ impl Score {
         Ok(())
     }
 
-    fn write(&self, hooks: &mut BadRows<'_>, terminal: &Terminal) -> Result<ScoredFile, CliError> {
+    fn write(&self, hooks: &mut BadRowLog<'_>, terminal: &Terminal) -> Result<ScoredFile, CliError> {
         let builtin = self.scorer.scorer == ReaderName::Builtin;
         let mapping = mapping(self.preset, &self.map)?;
         let input = PostsInput::from(self.posts.clone());

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[command(
     after_help = "Writes DIR/beliefs.{parquet,csv,npy} and DIR/truth.json.\n\nExample: headwater simulate --out world --agents 20 --steps 20000 --likelihoods released --truth 1"
 )]
-pub(crate) struct Simulate {
+pub(crate) struct SimulateArgs {
     /// Folder to write into; created if needed
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -124,7 +124,7 @@ impl From<FormatName> for BeliefsFormat {
     }
 }
 
-impl Simulate {
+impl SimulateArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let edges = self.graph.as_deref().map(read_edges).transpose()?;
         let names = edges.as_ref().map(Edges::agents);

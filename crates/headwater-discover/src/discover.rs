@@ -1,11 +1,11 @@
 //! The pipeline: posts to a ranking with its verdict.
 
-use crate::event::{Event, Warning};
+use crate::event::{RunEvent, Warning};
 use crate::follow_graph::{GraphInput, RunGraph};
 use crate::journal::Journal;
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{Hasher, InFiles, InputFile, RUN_FORMAT, RunOptions, RunRecord, ScoreResult, StageName, stage_key};
-use crate::store::{RUN_FILE, Stage, Store, write_file};
+use crate::store::{RUN_FILE, StageSpec, Store, write_file};
 use crate::{Discovery, Error};
 use headwater::compare::GroundTruth;
 use headwater::evaluate::{Bootstrap, CircularShifts, draw_many};
@@ -118,7 +118,7 @@ impl Default for UncertaintyOptions {
 }
 
 /// Receives what happens during a run.
-pub type Observer<'a> = &'a (dyn Fn(Event) + Sync);
+pub type Observer<'a> = &'a (dyn Fn(RunEvent) + Sync);
 
 impl Discover {
     /// With default options.
@@ -190,11 +190,11 @@ impl Run<'_> {
         let hashes = |role: &str| -> Vec<&str> {
             inputs.iter().filter(|input| input.role == role).map(|input| input.sha256.as_str()).collect()
         };
-        let mut reused = |name: StageName| (self.observer)(Event::Reused(name));
+        let mut reused = |name: StageName| (self.observer)(RunEvent::Reused(name));
         let mut options = self.options();
 
         let read = ["posts", "users", "graph", "scorer"].map(&hashes);
-        let stage = Stage {
+        let stage = StageSpec {
             name: StageName::Score,
             depends: json!({
                 "inputs": read,
@@ -217,7 +217,7 @@ impl Run<'_> {
         let Ingested { panel, graph } = ingested;
 
         let on_graph = json!([hashes("graph"), fingerprint]);
-        let stage = Stage {
+        let stage = StageSpec {
             name: StageName::Learn,
             depends: json!({
                 "beliefs": store.hash(LOG_BELIEFS_FILE),
@@ -250,7 +250,7 @@ impl Run<'_> {
         });
         let draws_key = stage_key(StageName::Rank, &depends);
         let asked = json!([uncertainty.bootstrap, uncertainty.null, uncertainty.top]);
-        let stage = Stage { name: StageName::Rank, depends: json!([depends, asked]), files: &RANKING_FILES };
+        let stage = StageSpec { name: StageName::Rank, depends: json!([depends, asked]), files: &RANKING_FILES };
         let (ranking, _) = store.stage(
             &stage,
             &mut reused,
@@ -279,7 +279,7 @@ impl Run<'_> {
         if !artifacts.is_empty() {
             let made = [LOG_BELIEFS_FILE, MODEL_FILE, RANKING_FILES[0]].map(|file| store.hash(file).map(str::to_owned));
             let files: Vec<&str> = artifacts.iter().map(|artifact| artifact.file).collect();
-            let stage = Stage {
+            let stage = StageSpec {
                 name: StageName::Report,
                 depends: json!({
                     "files": made,
@@ -502,7 +502,7 @@ impl Run<'_> {
         };
         let model = fit(panel, &Method::StateSpace(params), progress).map_err(|error| self.about(error))?;
         for warning in &model.diagnostics.warnings {
-            (self.observer)(Event::Warning(Warning::Model(warning.clone())));
+            (self.observer)(RunEvent::Warning(Warning::Model(warning.clone())));
         }
         Ok(model)
     }
@@ -528,7 +528,7 @@ impl Run<'_> {
             other => other?,
         };
         if ungrouped > 0 {
-            (self.observer)(Event::Warning(Warning::Ungrouped(ungrouped)));
+            (self.observer)(RunEvent::Warning(Warning::Ungrouped(ungrouped)));
         }
         Ok(Some(groups))
     }
@@ -537,7 +537,7 @@ impl Run<'_> {
     fn uncertainty(&self, accounts: usize) -> Uncertainty {
         let asked = &self.discover.uncertainty;
         if asked.null.is_none() && accounts > NULL_TEST_ACCOUNTS {
-            (self.observer)(Event::NullTestOff { accounts });
+            (self.observer)(RunEvent::NullTestOff { accounts });
         }
         let null = asked.null.unwrap_or(if accounts > NULL_TEST_ACCOUNTS { 0 } else { USUAL_DRAWS });
         let some = |draws: u64| (draws > 0).then_some(draws);

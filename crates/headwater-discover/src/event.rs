@@ -9,7 +9,7 @@ use headwater_posts::{IngestWarning, Quality};
 /// Something that happened.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Event {
+pub enum RunEvent {
     /// An earlier run had finished this stage on the same inputs with the same options.
     Reused(StageName),
     /// Rows that cannot be read.

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::discover::{BELIEFS_FILE, Ingested, LOG_BELIEFS_FILE, Run};
-use crate::event::{Event, Warning};
+use crate::event::{RunEvent, Warning};
 use crate::follow_graph::RunGraph;
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{RunCounts, ScoreResult};
@@ -62,7 +62,7 @@ impl PostHooks for RunHooks<'_> {
 
     fn bad_rows(&mut self, rows: &[BadRow]) -> Result<(), PostsError> {
         if !rows.is_empty() {
-            (self.run.observer)(Event::BadRows(rows.to_vec()));
+            (self.run.observer)(RunEvent::BadRows(rows.to_vec()));
         }
         self.rejects.as_mut().map_or(Ok(()), |rejects| rejects.write(rows))
     }
@@ -72,7 +72,7 @@ impl PostHooks for RunHooks<'_> {
     }
 
     fn warning(&mut self, warning: &IngestWarning) {
-        (self.run.observer)(Event::Warning(Warning::Ingest(*warning)));
+        (self.run.observer)(RunEvent::Warning(Warning::Ingest(*warning)));
     }
 }
 
@@ -120,7 +120,7 @@ impl Run<'_> {
         if beliefs.is_constant() {
             return Err(Error::ConstantScores { posts: self.posts_name() });
         }
-        (self.observer)(Event::Ingested(Box::new(quality.clone())));
+        (self.observer)(RunEvent::Ingested(Box::new(quality.clone())));
         let panel = beliefs.panel().map_err(|error| match error {
             PostsError::Core(error) => self.about(error),
             other => other.into(),
@@ -141,7 +141,7 @@ impl Run<'_> {
             }
             None => Vec::new(),
         };
-        warnings.into_iter().for_each(|warning| (self.observer)(Event::Warning(warning)));
+        warnings.into_iter().for_each(|warning| (self.observer)(RunEvent::Warning(warning)));
         let topic = discover.options.topic.iter().map(|topic| match pseudonyms.as_deref() {
             Some(pseudonyms) => pseudonyms.redact(topic),
             None => topic.clone(),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The first line.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Header {
+struct JournalHeader {
     key: String,
 }
 
@@ -31,7 +31,7 @@ impl Journal {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(failed)?;
         file.set_len(length).map_err(failed)?;
         if length == 0 {
-            let mut header = serde_json::to_vec(&Header { key: key.to_owned() })?;
+            let mut header = serde_json::to_vec(&JournalHeader { key: key.to_owned() })?;
             header.push(b'\n');
             file.write_all(&header).map_err(failed)?;
         } else {
@@ -66,7 +66,7 @@ fn read<T: DeserializeOwned>(path: &Path, key: &str) -> (Vec<T>, u64) {
         line.clear();
         reader.read_until(b'\n', line).is_ok() && line.ends_with(b"\n")
     };
-    if !next(&mut line) || !serde_json::from_slice::<Header>(&line).is_ok_and(|header| header.key == key) {
+    if !next(&mut line) || !serde_json::from_slice::<JournalHeader>(&line).is_ok_and(|header| header.key == key) {
         return (Vec::new(), 0);
     }
     let mut length = line.len() as u64;

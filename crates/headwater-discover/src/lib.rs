@@ -24,7 +24,7 @@ pub use discover::{
     USUAL_DRAWS, UncertaintyOptions,
 };
 pub use error::Error;
-pub use event::{Event, Warning};
+pub use event::{RunEvent, Warning};
 pub use follow_graph::{GraphCounts, GraphInput};
 pub use pseudonyms::{Pseudonyms, SHORTEST_KEY};
 pub use record::{InputFile, RUN_FORMAT, RunCounts, RunOptions, RunRecord, StageFiles, StageName, StageTiming};

@@ -73,7 +73,7 @@ struct StageRecord {
 }
 
 /// One stage: its name, what its result depends on, and the files it writes.
-pub(crate) struct Stage<'a> {
+pub(crate) struct StageSpec<'a> {
     pub(crate) name: StageName,
     pub(crate) depends: Value,
     pub(crate) files: &'a [&'a str],
@@ -113,7 +113,7 @@ impl Store {
     /// returns the stage's value with the result to record; `load` reads the value back from the files.
     pub(crate) fn stage<T, R: Serialize + DeserializeOwned>(
         &mut self,
-        stage: &Stage<'_>,
+        stage: &StageSpec<'_>,
         reused: &mut dyn FnMut(StageName),
         make: impl FnOnce(Option<&Path>) -> Result<(T, R), Error>,
         load: impl FnOnce(&dyn Fn(&str) -> PathBuf, &R) -> Result<T, Error>,

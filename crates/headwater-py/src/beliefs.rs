@@ -1,6 +1,6 @@
 //! Beliefs and graphs: arrays, data frames and files in; what learners take out.
 
-use crate::columns::{Column, table};
+use crate::columns::{FrameColumn, table};
 use crate::error::{PyError, no_choice};
 use crate::model::Model;
 use crate::work::{Manner, done};
@@ -260,13 +260,13 @@ impl Beliefs {
             .collect();
         let times: Vec<i64> = spoken.iter().map(|&(step, _)| panel.times().raw()[step]).collect();
         let time = match panel.times() {
-            Times::Steps(_) => Column::Whole(times),
-            Times::Instants(_) => Column::Instants(times),
+            Times::Steps(_) => FrameColumn::Whole(times),
+            Times::Instants(_) => FrameColumn::Instants(times),
         };
         let names = roster.agents();
         let mut columns = vec![
             ("time".to_owned(), time),
-            ("agent".to_owned(), Column::Text(spoken.iter().map(|&(_, agent)| names[agent].clone()).collect())),
+            ("agent".to_owned(), FrameColumn::Text(spoken.iter().map(|&(_, agent)| names[agent].clone()).collect())),
         ];
         let hypotheses = &roster.hypotheses()[usize::from(log_ratios)..];
         let mut values = vec![Vec::with_capacity(spoken.len()); hypotheses.len()];
@@ -275,9 +275,9 @@ impl Beliefs {
             numbers(panel, step, agent, log_ratios, &mut belief);
             values.iter_mut().zip(&belief).for_each(|(column, value)| column.push(*value));
         }
-        columns.extend(hypotheses.iter().cloned().zip(values.into_iter().map(Column::Numbers)));
+        columns.extend(hypotheses.iter().cloned().zip(values.into_iter().map(FrameColumn::Numbers)));
         let posts = spoken.iter().map(|&(step, agent)| i64::from(panel.posts(step, agent)));
-        columns.push(("posts".to_owned(), Column::Whole(posts.collect())));
+        columns.push(("posts".to_owned(), FrameColumn::Whole(posts.collect())));
         table(py, columns)
     }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One column.
-pub(crate) enum Column {
+pub(crate) enum FrameColumn {
     Numbers(Vec<f64>),
     Whole(Vec<i64>),
     Flags(Vec<bool>),
@@ -24,34 +24,36 @@ pub(crate) enum Column {
 }
 
 /// Columns by name, in order.
-pub(crate) fn table(py: Python<'_>, columns: Vec<(String, Column)>) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn table(py: Python<'_>, columns: Vec<(String, FrameColumn)>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     for (name, column) in columns {
         match column {
-            Column::Numbers(values) => dict.set_item(name, values.into_pyarray(py))?,
-            Column::Whole(values) => dict.set_item(name, values.into_pyarray(py))?,
-            Column::Flags(values) => dict.set_item(name, values.into_pyarray(py))?,
-            Column::Instants(values) => {
+            FrameColumn::Numbers(values) => dict.set_item(name, values.into_pyarray(py))?,
+            FrameColumn::Whole(values) => dict.set_item(name, values.into_pyarray(py))?,
+            FrameColumn::Flags(values) => dict.set_item(name, values.into_pyarray(py))?,
+            FrameColumn::Instants(values) => {
                 let instants: Vec<Datetime<Microseconds>> = values.into_iter().map(Datetime::from).collect();
                 dict.set_item(name, instants.into_pyarray(py))?;
             }
-            Column::Text(values) => dict.set_item(name, PyList::new(py, values)?)?,
+            FrameColumn::Text(values) => dict.set_item(name, PyList::new(py, values)?)?,
         }
     }
     Ok(dict)
 }
 
 /// Rows of JSON as columns: what is absent is NaN, or empty where the others are text.
-pub(crate) fn columns_from_rows(names: &[&str], rows: &[Map<String, Value>]) -> Vec<(String, Column)> {
+pub(crate) fn columns_from_rows(names: &[&str], rows: &[Map<String, Value>]) -> Vec<(String, FrameColumn)> {
     let column = |name: &str| {
         let cells = || rows.iter().map(|row| row.get(name));
         if cells().flatten().any(Value::is_string) {
             let text = |cell: Option<&Value>| cell.and_then(Value::as_str).unwrap_or_default().to_owned();
-            return Column::Text(cells().map(text).collect());
+            return FrameColumn::Text(cells().map(text).collect());
         }
         match cells().map(|cell| cell.and_then(Value::as_i64)).collect() {
-            Some(whole) => Column::Whole(whole),
-            None => Column::Numbers(cells().map(|cell| cell.and_then(Value::as_f64).unwrap_or(f64::NAN)).collect()),
+            Some(whole) => FrameColumn::Whole(whole),
+            None => {
+                FrameColumn::Numbers(cells().map(|cell| cell.and_then(Value::as_f64).unwrap_or(f64::NAN)).collect())
+            }
         }
     };
     names.iter().map(|name| ((*name).to_owned(), column(name))).collect()

@@ -1,17 +1,17 @@
 //! The pipeline: posts and typed options in, what a run found out. Nothing is written unless a folder is given.
 
 use crate::beliefs::Graph;
-use crate::columns::{Column, table};
+use crate::columns::{FrameColumn, table};
 use crate::error::{PyError, no_choice};
 use crate::hints::run_warning;
 use crate::learners::{constraint, draws, weights};
 use crate::model::{Model, Ranking};
-use crate::posts::{BadRows, PostOptions, Posts};
+use crate::posts::{BadRowWarnings, PostOptions, Posts};
 use crate::work::{Manner, done, done_watched};
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::panel::probabilities;
 use headwater_discover::UncertaintyOptions;
-use headwater_discover::{CommonInput, Discover, Discovery as Found, Event, GraphInput, Pseudonyms, Store};
+use headwater_discover::{CommonInput, Discover, Discovery as Found, GraphInput, Pseudonyms, RunEvent, Store};
 use headwater_files::Groups;
 use headwater_posts::calendar::{Bin, Calendar};
 use headwater_report::RUN_ARTIFACTS;
@@ -115,12 +115,12 @@ pub(crate) fn discover(
     };
     let calendar = Calendar::new(options.options.bin, options.options.timezone.clone());
     let (found, warnings) = done_watched(py, &Manner { progress, threads }, |progress| {
-        let met = Mutex::new((Vec::new(), BadRows::default()));
-        let observer = |event: Event| {
+        let met = Mutex::new((Vec::new(), BadRowWarnings::default()));
+        let observer = |event: RunEvent| {
             let (warnings, bad) = &mut *met.lock().unwrap_or_else(PoisonError::into_inner);
             match &event {
-                Event::BadRows(rows) => bad.see(rows),
-                Event::Warning(warning) => warnings.push(run_warning(warning)),
+                RunEvent::BadRows(rows) => bad.see(rows),
+                RunEvent::Warning(warning) => warnings.push(run_warning(warning)),
                 _ => {}
             }
         };
@@ -170,16 +170,16 @@ impl Discovery {
 
     /// Weights between different accounts; with the null test the smallest p-value first, otherwise listener by listener.
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let named = |name: &str, values: Column| (name.to_owned(), values);
+        let named = |name: &str, values: FrameColumn| (name.to_owned(), values);
         if let Some(tested) = &self.found.ranking.edges {
             return table(
                 py,
                 vec![
-                    named("source", Column::Text(tested.iter().map(|edge| edge.source.clone()).collect())),
-                    named("target", Column::Text(tested.iter().map(|edge| edge.target.clone()).collect())),
-                    named("weight", Column::Numbers(tested.iter().map(|edge| edge.weight).collect())),
-                    named("p_value", Column::Numbers(tested.iter().map(|edge| edge.p_value).collect())),
-                    named("significant", Column::Flags(tested.iter().map(|edge| edge.significant).collect())),
+                    named("source", FrameColumn::Text(tested.iter().map(|edge| edge.source.clone()).collect())),
+                    named("target", FrameColumn::Text(tested.iter().map(|edge| edge.target.clone()).collect())),
+                    named("weight", FrameColumn::Numbers(tested.iter().map(|edge| edge.weight).collect())),
+                    named("p_value", FrameColumn::Numbers(tested.iter().map(|edge| edge.p_value).collect())),
+                    named("significant", FrameColumn::Flags(tested.iter().map(|edge| edge.significant).collect())),
                 ],
             );
         }
@@ -189,9 +189,9 @@ impl Discovery {
         table(
             py,
             vec![
-                named("source", Column::Text(edges.iter().map(|edge| names[edge.0].clone()).collect())),
-                named("target", Column::Text(edges.iter().map(|edge| names[edge.1].clone()).collect())),
-                named("weight", Column::Numbers(edges.iter().map(|edge| edge.2).collect())),
+                named("source", FrameColumn::Text(edges.iter().map(|edge| names[edge.0].clone()).collect())),
+                named("target", FrameColumn::Text(edges.iter().map(|edge| names[edge.1].clone()).collect())),
+                named("weight", FrameColumn::Numbers(edges.iter().map(|edge| edge.2).collect())),
             ],
         )
     }
@@ -252,11 +252,13 @@ impl BeliefColumns {
     }
 
     pub(crate) fn table<'py>(self, py: Python<'py>, hypotheses: &[impl AsRef<str>]) -> PyResult<Bound<'py, PyDict>> {
-        let mut columns =
-            vec![("time".to_owned(), Column::Text(self.times)), ("agent".to_owned(), Column::Text(self.agents))];
+        let mut columns = vec![
+            ("time".to_owned(), FrameColumn::Text(self.times)),
+            ("agent".to_owned(), FrameColumn::Text(self.agents)),
+        ];
         let names = hypotheses.iter().map(|name| name.as_ref().to_owned());
-        columns.extend(names.zip(self.values.into_iter().map(Column::Numbers)));
-        columns.push(("posts".to_owned(), Column::Whole(self.posts)));
+        columns.extend(names.zip(self.values.into_iter().map(FrameColumn::Numbers)));
+        columns.push(("posts".to_owned(), FrameColumn::Whole(self.posts)));
         table(py, columns)
     }
 }

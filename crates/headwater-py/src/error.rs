@@ -49,7 +49,7 @@ py_errors!(
 
 /// A class of exceptions.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ExceptionKind {
     Value,
     Runtime,
     Unknown,
@@ -57,43 +57,43 @@ enum Kind {
     System(ErrorKind),
 }
 
-fn core_kind(error: &Core) -> Kind {
+fn core_kind(error: &Core) -> ExceptionKind {
     match error {
-        Core::UnknownName { .. } => Kind::Unknown,
-        Core::Diverged { .. } | Core::Undefined { .. } => Kind::Runtime,
-        Core::Stopped => Kind::Stopped,
-        _ => Kind::Value,
+        Core::UnknownName { .. } => ExceptionKind::Unknown,
+        Core::Diverged { .. } | Core::Undefined { .. } => ExceptionKind::Runtime,
+        Core::Stopped => ExceptionKind::Stopped,
+        _ => ExceptionKind::Value,
     }
 }
 
-fn files_kind(error: &Files) -> Kind {
+fn files_kind(error: &Files) -> ExceptionKind {
     match error {
-        Files::Io { source, .. } => Kind::System(source.kind()),
-        Files::NoFolder { .. } => Kind::System(ErrorKind::NotFound),
+        Files::Io { source, .. } => ExceptionKind::System(source.kind()),
+        Files::NoFolder { .. } => ExceptionKind::System(ErrorKind::NotFound),
         Files::Data { source, .. } => core_kind(source),
-        _ => Kind::Value,
+        _ => ExceptionKind::Value,
     }
 }
 
-fn posts_kind(error: &Posts) -> Kind {
+fn posts_kind(error: &Posts) -> ExceptionKind {
     match error {
         Posts::Core(error) => core_kind(error),
         Posts::Files(error) => files_kind(error),
-        Posts::Io { source, .. } => Kind::System(source.kind()),
+        Posts::Io { source, .. } => ExceptionKind::System(source.kind()),
         Posts::Score(error) => score_kind(error),
-        _ => Kind::Value,
+        _ => ExceptionKind::Value,
     }
 }
 
-fn score_kind(error: &Score) -> Kind {
+fn score_kind(error: &Score) -> ExceptionKind {
     match error {
         Score::Stopped(error) => core_kind(error),
-        Score::Hub { .. } => Kind::Runtime,
-        _ => Kind::Value,
+        Score::Hub { .. } => ExceptionKind::Runtime,
+        _ => ExceptionKind::Value,
     }
 }
 
-fn discover_kind(error: &Discover) -> Kind {
+fn discover_kind(error: &Discover) -> ExceptionKind {
     match error {
         Discover::Core(error) | Discover::Data { source: error, .. } => core_kind(error),
         Discover::Files(error) => files_kind(error),
@@ -101,18 +101,18 @@ fn discover_kind(error: &Discover) -> Kind {
         Discover::NothingKept { source, .. } => posts_kind(source),
         Discover::Score(error) => score_kind(error),
         Discover::Read { source, .. } | Discover::Write { source, .. } | Discover::Key { source, .. } => {
-            Kind::System(source.kind())
+            ExceptionKind::System(source.kind())
         }
-        _ => Kind::Value,
+        _ => ExceptionKind::Value,
     }
 }
 
-fn report_kind(error: &Report) -> Kind {
+fn report_kind(error: &Report) -> ExceptionKind {
     match error {
         Report::Model(error) => core_kind(error),
         Report::Files(error) => files_kind(error),
-        Report::Write { source, .. } => Kind::System(source.kind()),
-        _ => Kind::Value,
+        Report::Write { source, .. } => ExceptionKind::System(source.kind()),
+        _ => ExceptionKind::Value,
     }
 }
 
@@ -128,13 +128,13 @@ impl From<PyError> for PyErr {
             PyError::Report(error) => (report_kind(&error), report_text(&error)),
         };
         match kind {
-            Kind::Value => PyValueError::new_err(text),
-            Kind::Runtime => PyRuntimeError::new_err(text),
-            Kind::Unknown => unknown(text),
-            Kind::Stopped => PyKeyboardInterrupt::new_err(text),
-            Kind::System(ErrorKind::NotFound) => PyFileNotFoundError::new_err(text),
-            Kind::System(ErrorKind::PermissionDenied) => PyPermissionError::new_err(text),
-            Kind::System(_) => PyOSError::new_err(text),
+            ExceptionKind::Value => PyValueError::new_err(text),
+            ExceptionKind::Runtime => PyRuntimeError::new_err(text),
+            ExceptionKind::Unknown => unknown(text),
+            ExceptionKind::Stopped => PyKeyboardInterrupt::new_err(text),
+            ExceptionKind::System(ErrorKind::NotFound) => PyFileNotFoundError::new_err(text),
+            ExceptionKind::System(ErrorKind::PermissionDenied) => PyPermissionError::new_err(text),
+            ExceptionKind::System(_) => PyOSError::new_err(text),
         }
     }
 }

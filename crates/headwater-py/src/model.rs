@@ -1,7 +1,7 @@
 //! Models and rankings: what a learner found, and what people make of it.
 
 use crate::beliefs::{Beliefs, Graph};
-use crate::columns::{Column, columns_from_rows, table};
+use crate::columns::{FrameColumn, columns_from_rows, table};
 use crate::error::{PyError, no_choice};
 use crate::learners::draws;
 use crate::work::{Manner, done};
@@ -12,8 +12,8 @@ use headwater::ranking::{Ranking as Ranked, Uncertainty};
 use headwater::words::count;
 use headwater::{Influence, Model as Learned, Roster, influence};
 use headwater_files::{model_of_bytes, model_to_bytes, ranking_table, read_model, write_model};
-use headwater_report::explanation::Thought;
-use headwater_report::export::{Choice, ExportFormat, Network, json, write_files};
+use headwater_report::explanation::WhatIfKind;
+use headwater_report::export::{EdgeFilter, ExportFormat, ExportNetwork, json, write_files};
 use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Explanation, figures};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
@@ -260,8 +260,8 @@ impl Model {
     fn explain(&self, py: Python<'_>, agent: &str, what_if: Option<&str>, top: usize) -> PyResult<String> {
         let thought = match what_if {
             None => None,
-            Some("remove") => Some(Thought::Remove),
-            Some("neutral") => Some(Thought::Neutral),
+            Some("remove") => Some(WhatIfKind::Remove),
+            Some("neutral") => Some(WhatIfKind::Neutral),
             Some(other) => return Err(no_choice("what_if", other, "remove or neutral")),
         };
         let agent = self.model.roster.agent(agent).map_err(PyError::from)?;
@@ -281,14 +281,14 @@ impl Model {
         let edges: Vec<(usize, usize, f64)> =
             self.model.combination.edges().filter(|(_, _, weight)| *weight != 0.0).collect();
         let named = |of: fn(&(usize, usize, f64)) -> usize| {
-            Column::Text(edges.iter().map(|edge| names[of(edge)].clone()).collect())
+            FrameColumn::Text(edges.iter().map(|edge| names[of(edge)].clone()).collect())
         };
         table(
             py,
             vec![
                 ("source".to_owned(), named(|edge| edge.0)),
                 ("target".to_owned(), named(|edge| edge.1)),
-                ("weight".to_owned(), Column::Numbers(edges.iter().map(|edge| edge.2).collect())),
+                ("weight".to_owned(), FrameColumn::Numbers(edges.iter().map(|edge| edge.2).collect())),
             ],
         )
     }
@@ -367,7 +367,7 @@ impl Model {
                     &plain
                 }
             };
-            let mut network = Network::new(&self.model, ranking, &Choice::default())?;
+            let mut network = ExportNetwork::new(&self.model, ranking, &EdgeFilter::default())?;
             if format == ExportFormat::Gexf {
                 network = network.drawn(&self.model, ranking);
             }

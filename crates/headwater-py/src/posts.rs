@@ -165,12 +165,12 @@ fn text_model(scorer: &str, model: Option<String>) -> PyResult<Option<ModelSourc
 
 /// Rows that cannot be read: the first are named, the others counted.
 #[derive(Debug, Default)]
-pub(crate) struct BadRows {
+pub(crate) struct BadRowWarnings {
     first: Vec<String>,
     count: usize,
 }
 
-impl BadRows {
+impl BadRowWarnings {
     pub(crate) fn see(&mut self, rows: &[BadRow]) {
         let room = NAMED_ROWS - self.first.len();
         self.first.extend(rows.iter().take(room).map(BadRow::to_string));
@@ -184,7 +184,7 @@ impl BadRows {
     }
 }
 
-impl PostHooks for BadRows {
+impl PostHooks for BadRowWarnings {
     fn bad_rows(&mut self, rows: &[BadRow]) -> Result<(), Error> {
         self.see(rows);
         Ok(())
@@ -203,7 +203,7 @@ pub(crate) fn beliefs_from_posts<'py>(
     let hypotheses = options.options.hypotheses.names();
     let (columns, warnings) = done(py, &Manner { progress, threads: None }, || {
         let scorer = options.text_model.as_ref().map(open).transpose()?;
-        let mut bad = BadRows::default();
+        let mut bad = BadRowWarnings::default();
         let (beliefs, quality) = bin_posts(&posts.input, &options.options, scorer, &mut bad)?;
         let mut columns = BeliefColumns::new(hypotheses.len());
         let mut numbers = Vec::new();

@@ -1,6 +1,6 @@
 //! The files that a run of the pipeline makes for people and other programs.
 
-use crate::export::{Choice, Network, gexf};
+use crate::export::{EdgeFilter, ExportNetwork, gexf};
 use crate::page::{Page, ReportInput};
 use headwater_discover::{Artifact, Discovery};
 
@@ -19,7 +19,8 @@ fn page(found: &Discovery) -> Result<Vec<u8>, String> {
 }
 
 fn network(found: &Discovery) -> Result<Vec<u8>, String> {
-    let network = Network::new(&found.model, &found.ranking, &Choice::default()).map_err(|error| error.to_string())?;
+    let network =
+        ExportNetwork::new(&found.model, &found.ranking, &EdgeFilter::default()).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     gexf::write(&network.drawn(&found.model, &found.ranking), &mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)

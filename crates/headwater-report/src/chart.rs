@@ -1,9 +1,9 @@
 //! Lines, bands, dots and bars on two axes.
 
-use crate::figure::Drawn;
-use crate::scale::{Kind, Scale};
+use crate::figure::DrawnPoint;
+use crate::scale::{Scale, ScaleKind};
 use crate::style::{COLOURS, DASHES, FAINT, GREY, INK, PANEL, TEXT, TITLE, width};
-use crate::svg::{Anchor, Look, Svg};
+use crate::svg::{Anchor, Svg, TextStyle};
 
 /// One axis: what it counts, and how.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Axis {
     /// What is counted, with its unit.
     pub label: String,
     /// Linear or logarithmic.
-    pub kind: Kind,
+    pub kind: ScaleKind,
     /// From where to where; chosen from the points when not given.
     pub range: Option<(f64, f64)>,
     /// Names of the places 0, 1, 2, …, for things that are not numbers.
@@ -26,7 +26,7 @@ impl Axis {
 
     /// A logarithmic axis.
     pub fn log(label: &str) -> Self {
-        Axis { kind: Kind::Log, ..Axis::linear(label) }
+        Axis { kind: ScaleKind::Log, ..Axis::linear(label) }
     }
 
     /// An axis of named things.
@@ -79,7 +79,7 @@ impl Point {
 
 /// Points that belong together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct ChartSeries {
     /// For the legend.
     pub name: String,
     /// How it is drawn.
@@ -88,10 +88,10 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-impl Series {
+impl ChartSeries {
     /// A series.
     pub fn new(name: &str, shape: Shape, points: Vec<Point>) -> Self {
-        Series { name: name.to_owned(), shape, points }
+        ChartSeries { name: name.to_owned(), shape, points }
     }
 }
 
@@ -105,7 +105,7 @@ pub struct Chart {
     /// Up.
     pub y: Axis,
     /// From back to front.
-    pub series: Vec<Series>,
+    pub series: Vec<ChartSeries>,
 }
 
 /// Distances around the drawing area.
@@ -127,7 +127,7 @@ impl Chart {
     fn pens(&self) -> Vec<Pen> {
         let mut next = 0;
         let mut references = 0;
-        let pen = |series: &Series| match series.shape {
+        let pen = |series: &ChartSeries| match series.shape {
             Shape::Reference => {
                 references += 1;
                 Pen { colour: GREY, dash: DASHES[(references - 1) % DASHES.len()], width: 1.2 }
@@ -180,7 +180,7 @@ impl Chart {
         let x = match (self.x.range, self.x.names.len()) {
             (Some((low, high)), _) => Scale::between(self.x.kind, low, high),
             (None, 0) => Scale::over(self.x.kind, points().map(|point| point.x), false),
-            (None, names) => Scale::between(Kind::Linear, -0.6, names as f64 - 0.4),
+            (None, names) => Scale::between(ScaleKind::Linear, -0.6, names as f64 - 0.4),
         };
         let heights = points().flat_map(|point| {
             let (low, high) = point.interval.unwrap_or((point.y, point.y));
@@ -196,13 +196,17 @@ impl Chart {
     pub(crate) fn draw(&self, svg: &mut Svg, corner: (f64, f64)) {
         let (pens, (places, rows)) = (self.pens(), self.legend());
         let (x, y) = self.scales();
-        svg.text((corner.0 + LEFT, corner.1 + TITLE), &self.title, Look { bold: true, ..Look::plain(Anchor::Start) });
+        svg.text(
+            (corner.0 + LEFT, corner.1 + TITLE),
+            &self.title,
+            TextStyle { bold: true, ..TextStyle::plain(Anchor::Start) },
+        );
         let top = corner.1 + TITLE + 14.0;
         if rows > 0 {
             for ((series, pen), (across, row)) in self.series.iter().zip(&pens).zip(&places) {
                 let place = (corner.0 + LEFT + across, top + *row as f64 * LINE + 6.0);
                 sample(svg, place, series.shape, *pen);
-                svg.text((place.0 + 28.0, place.1 + 4.0), &series.name, Look::plain(Anchor::Start));
+                svg.text((place.0 + 28.0, place.1 + 4.0), &series.name, TextStyle::plain(Anchor::Start));
             }
         }
         let origin = (corner.0 + LEFT, top + rows as f64 * LINE);
@@ -232,7 +236,7 @@ impl Chart {
                     bar += 1;
                     for point in &series.points {
                         let (left, right) = (point.x + shift - wide / 2.0, point.x + shift + wide / 2.0);
-                        let foot = if self.y.kind == Kind::Log { f64::MIN_POSITIVE } else { 0.0 };
+                        let foot = if self.y.kind == ScaleKind::Log { f64::MIN_POSITIVE } else { 0.0 };
                         if let (Some(from), Some(to)) = (spot((left, point.y)), spot((right, foot))) {
                             let upper = (from.0, from.1.min(to.1));
                             svg.rect(upper, (to.0 - from.0 - 0.5, (to.1 - from.1).abs()), pen.colour);
@@ -251,7 +255,7 @@ impl Chart {
             let Some(up) = y.place(value).filter(|up| (-1e-9..=1.0 + 1e-9).contains(up)) else { continue };
             let level = bottom - up * PANEL.1;
             svg.line((origin.0, level), (right, level), FAINT, 1.0);
-            svg.text((origin.0 - 6.0, level + 4.0), &label, Look::plain(Anchor::End));
+            svg.text((origin.0 - 6.0, level + 4.0), &label, TextStyle::plain(Anchor::End));
         }
         let named: Vec<(f64, String)> =
             self.x.names.iter().enumerate().map(|(n, name)| (n as f64, name.clone())).collect();
@@ -261,27 +265,27 @@ impl Chart {
             let place = origin.0 + across * PANEL.0;
             svg.line((place, bottom), (place, bottom + 4.0), INK, 1.0);
             if upright && !self.x.names.is_empty() {
-                let look = Look { turned: true, ..Look::plain(Anchor::End) };
+                let look = TextStyle { turned: true, ..TextStyle::plain(Anchor::End) };
                 svg.text((place + 4.0, bottom + 8.0), &label, look);
             } else {
-                svg.text((place, bottom + 17.0), &label, Look::plain(Anchor::Middle));
+                svg.text((place, bottom + 17.0), &label, TextStyle::plain(Anchor::Middle));
             }
         }
         svg.line((origin.0, origin.1), (origin.0, bottom), INK, 1.0);
         svg.line((origin.0, bottom), (right, bottom), INK, 1.0);
         let middle = (origin.0 + PANEL.0 / 2.0, bottom + self.bottom() - 10.0);
-        svg.text(middle, &self.x.label, Look::plain(Anchor::Middle));
+        svg.text(middle, &self.x.label, TextStyle::plain(Anchor::Middle));
         let left = (origin.0 - LEFT + 14.0, origin.1 + PANEL.1 / 2.0);
-        svg.text(left, &self.y.label, Look { turned: true, ..Look::plain(Anchor::Middle) });
+        svg.text(left, &self.y.label, TextStyle { turned: true, ..TextStyle::plain(Anchor::Middle) });
     }
 
-    pub(crate) fn points(&self) -> Vec<Drawn> {
+    pub(crate) fn points(&self) -> Vec<DrawnPoint> {
         let name = |axis: &Axis, value: f64| match axis.names.get(value as usize) {
             Some(name) if value >= 0.0 => name.clone(),
             _ => value.to_string(),
         };
-        let of = |series: &Series| {
-            let drawn = |point: &Point| Drawn {
+        let of = |series: &ChartSeries| {
+            let drawn = |point: &Point| DrawnPoint {
                 panel: self.title.clone(),
                 series: series.name.clone(),
                 x: name(&self.x, point.x),
@@ -306,7 +310,7 @@ fn sample(svg: &mut Svg, place: (f64, f64), shape: Shape, pen: Pen) {
     }
 }
 
-fn line(svg: &mut Svg, series: &Series, pen: Pen, spot: &dyn Fn((f64, f64)) -> Option<(f64, f64)>) {
+fn line(svg: &mut Svg, series: &ChartSeries, pen: Pen, spot: &dyn Fn((f64, f64)) -> Option<(f64, f64)>) {
     // A point that cannot be shown breaks the line rather than bend it.
     let mut pieces = vec![Vec::new()];
     let (mut upper, mut lower) = (Vec::new(), Vec::new());

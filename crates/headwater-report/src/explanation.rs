@@ -15,19 +15,19 @@ const HOPS: usize = 3;
 /// A thought experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Thought {
+pub enum WhatIfKind {
     /// The agent is gone, and its listeners give its weight to the others they hear.
     Remove,
     /// It goes on speaking, but never takes a side.
     Neutral,
 }
 
-impl Thought {
+impl WhatIfKind {
     /// The name used in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Thought::Remove => "remove",
-            Thought::Neutral => "neutral",
+            WhatIfKind::Remove => "remove",
+            WhatIfKind::Neutral => "neutral",
         }
     }
 }
@@ -65,17 +65,17 @@ pub struct Explanation {
     pub error_probability: Option<f64>,
     /// What its own evidence points to, where that is not the truth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contrarian: Option<Contrary>,
+    pub contrarian: Option<ContraryEvidence>,
     /// Who made it think so, the strongest first.
-    pub sources: Vec<Source>,
+    pub sources: Vec<BeliefSource>,
     /// Whom it shapes, the most shaped first.
-    pub shapes: Vec<Reach>,
+    pub shapes: Vec<ShapedAgent>,
     /// Its private observations, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likelihoods: Option<Likelihood>,
     /// The thought experiment, where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub what_if: Option<Change>,
+    pub what_if: Option<WhatIfResult>,
 }
 
 /// What an agent knows against one hypothesis.
@@ -92,7 +92,7 @@ pub struct Divergence {
 
 /// Evidence against the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contrary {
+pub struct ContraryEvidence {
     /// The hypothesis it points to.
     pub believes: String,
     /// By how much, in nats an observation.
@@ -104,7 +104,7 @@ pub struct Contrary {
 
 /// Somebody who made the agent think so.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Source {
+pub struct BeliefSource {
     /// Its name.
     pub agent: String,
     /// Share of the explained agent's expected log-belief that originates here.
@@ -123,7 +123,7 @@ pub struct Source {
 
 /// Somebody whom the agent shapes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reach {
+pub struct ShapedAgent {
     /// Its name.
     pub agent: String,
     /// Share of that agent's expected log-belief that originates in the explained one.
@@ -132,9 +132,9 @@ pub struct Reach {
 
 /// What a thought experiment comes to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct WhatIfResult {
     /// Which one.
-    pub kind: Thought,
+    pub kind: WhatIfKind,
     /// Belief in the truth that the mean log-belief of the others amounts to.
     pub belief_before: f64,
     /// The same then.
@@ -143,12 +143,12 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_alone: Vec<String>,
     /// The most changed first.
-    pub agents: Vec<Shift>,
+    pub agents: Vec<BeliefShift>,
 }
 
 /// One of the others in a thought experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Shift {
+pub struct BeliefShift {
     /// Its name.
     pub agent: String,
     /// Its belief in the truth.
@@ -187,13 +187,13 @@ impl Explanation {
     ///
     /// ```
     /// use headwater::simulate::{WorldParams, simulate};
-    /// use headwater_report::{Explanation, explanation::Thought};
+    /// use headwater_report::{Explanation, explanation::WhatIfKind};
     /// let (_, truth) = simulate(&WorldParams { steps: 1, ..WorldParams::default() })?;
-    /// let explanation = Explanation::new(&truth, 0, 3, Some(Thought::Remove))?;
+    /// let explanation = Explanation::new(&truth, 0, 3, Some(WhatIfKind::Remove))?;
     /// assert_eq!((explanation.agent.as_str(), explanation.sources.len()), ("0", 3));
     /// # Ok::<(), headwater::Error>(())
     /// ```
-    pub fn new(model: &Model, agent: usize, top: usize, thought: Option<Thought>) -> Result<Self, Error> {
+    pub fn new(model: &Model, agent: usize, top: usize, thought: Option<WhatIfKind>) -> Result<Self, Error> {
         let found = influence(model)?;
         let names = model.roster.agents();
         let hypotheses = model.roster.hypotheses();
@@ -204,7 +204,7 @@ impl Explanation {
         let paths = strongest_paths(&stochastic, model.adaptation, agent);
         let source = |other: usize| {
             let path = paths[other].as_ref().filter(|path| path.agents.len() > 1);
-            Source {
+            BeliefSource {
                 agent: names[other].clone(),
                 attribution: sources[other],
                 weight: stochastic.weight(other, agent),
@@ -239,7 +239,7 @@ impl Explanation {
                 None => None,
             },
             contrarian: found.contrarians.iter().find(|contrarian| contrarian.agent == agent).map(|contrarian| {
-                Contrary {
+                ContraryEvidence {
                     believes: hypotheses[contrarian.believes].clone(),
                     margin: contrarian.margin,
                     standard_errors: contrarian.standard_errors,
@@ -249,7 +249,7 @@ impl Explanation {
             shapes: strongest(&reach, top)
                 .into_iter()
                 .filter(|&other| other != agent)
-                .map(|other| Reach { agent: names[other].clone(), attribution: reach[other] })
+                .map(|other| ShapedAgent { agent: names[other].clone(), attribution: reach[other] })
                 .collect(),
             likelihoods: model.likelihoods.as_ref().map(|likelihoods| likelihoods[agent].clone()),
             what_if: thought.map(|thought| change(model, &found, agent, thought, top)).transpose()?,
@@ -257,19 +257,19 @@ impl Explanation {
     }
 }
 
-fn change(model: &Model, found: &Influence, agent: usize, kind: Thought, top: usize) -> Result<Change, Error> {
+fn change(model: &Model, found: &Influence, agent: usize, kind: WhatIfKind, top: usize) -> Result<WhatIfResult, Error> {
     let intervention = match kind {
-        Thought::Remove => Intervention::Remove,
-        Thought::Neutral => Intervention::Freeze(vec![0.0; model.evidence.ratios()]),
+        WhatIfKind::Remove => Intervention::Remove,
+        WhatIfKind::Neutral => Intervention::Freeze(vec![0.0; model.evidence.ratios()]),
     };
     let outcome = what_if(model, agent, &intervention)?;
     let [belief_before, belief_after] = outcome.belief(found.truth);
-    let named = |(other, before, after): (usize, f64, f64)| Shift {
+    let named = |(other, before, after): (usize, f64, f64)| BeliefShift {
         agent: model.roster.agents()[other].clone(),
         before,
         after,
     };
-    Ok(Change {
+    Ok(WhatIfResult {
         kind,
         belief_before,
         belief_after,

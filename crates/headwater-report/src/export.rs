@@ -1,6 +1,6 @@
 //! Files that other programs read: Gephi, networkx, igraph, d3, spreadsheets.
 //!
-//! In: a [`Network`], the plain description of who hears whom that every writer takes. Out: bytes, or with [`write_files`] the
+//! In: an [`ExportNetwork`], the plain description of who hears whom that every writer takes. Out: bytes, or with [`write_files`] the
 //! files of the format that a file name asks for.
 //!
 //! | module | what |
@@ -24,4 +24,4 @@ pub mod parquet;
 mod xml;
 
 pub use files::{ExportFormat, export_files, write_files};
-pub use network::{Choice, Network};
+pub use network::{EdgeFilter, ExportNetwork};

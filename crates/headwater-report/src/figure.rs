@@ -2,27 +2,27 @@
 
 use crate::chart::Chart;
 use crate::error::Error;
-use crate::heat::Heat;
-use crate::network::Network;
+use crate::heat::Heatmap;
+use crate::network::NetworkChart;
 use crate::style::TITLE;
-use crate::svg::{Anchor, Look, Svg};
+use crate::svg::{Anchor, Svg, TextStyle};
 use resvg::{tiny_skia, usvg};
 use std::sync::{Arc, OnceLock};
 
 /// One picture in a figure.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Panel {
+pub enum FigurePanel {
     /// Lines, dots, bars.
     Chart(Chart),
     /// A matrix.
-    Heat(Heat),
+    Heatmap(Heatmap),
     /// A network.
-    Network(Network),
+    Network(NetworkChart),
 }
 
 /// A number as it was drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Drawn {
+pub struct DrawnPoint {
     /// Title of its panel.
     pub panel: String,
     /// Its series, its row, or what kind of thing it is.
@@ -40,10 +40,10 @@ pub struct Drawn {
 /// A figure.
 ///
 /// ```
-/// use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
-/// let error = Series::new("error", Shape::Line, vec![Point::new(1.0, 4.0), Point::within(10.0, 0.5, 0.4, 0.6)]);
+/// use headwater_report::{Axis, Chart, Figure, FigurePanel, Point, ChartSeries, Shape};
+/// let error = ChartSeries::new("error", Shape::Line, vec![Point::new(1.0, 4.0), Point::within(10.0, 0.5, 0.4, 0.6)]);
 /// let chart = Chart { x: Axis::log("step"), y: Axis::log("squared error"), series: vec![error], ..Chart::default() };
-/// let figure = Figure { title: "Errors".into(), panels: vec![Panel::Chart(chart)], columns: 1 };
+/// let figure = Figure { title: "Errors".into(), panels: vec![FigurePanel::Chart(chart)], columns: 1 };
 /// assert!(figure.svg().starts_with("<svg"));
 /// assert_eq!(figure.points()[1].low, Some(0.4));
 /// ```
@@ -52,7 +52,7 @@ pub struct Figure {
     /// Above all.
     pub title: String,
     /// From left to right, then down.
-    pub panels: Vec<Panel>,
+    pub panels: Vec<FigurePanel>,
     /// Panels side by side.
     pub columns: usize,
 }
@@ -66,7 +66,7 @@ impl Figure {
     /// The drawing.
     pub fn svg(&self) -> String {
         let mut svg = Svg::new();
-        let look = Look { size: TITLE, bold: true, ..Look::plain(Anchor::Start) };
+        let look = TextStyle { size: TITLE, bold: true, ..TextStyle::plain(Anchor::Start) };
         svg.text((MARGIN, MARGIN + TITLE), &self.title, look);
         let (mut down, mut across) = (MARGIN + TITLE + 14.0, 0.0f64);
         for row in self.panels.chunks(self.columns.max(1)) {
@@ -99,8 +99,8 @@ impl Figure {
     }
 
     /// Every number that was drawn.
-    pub fn points(&self) -> Vec<Drawn> {
-        self.panels.iter().flat_map(Panel::points).collect()
+    pub fn points(&self) -> Vec<DrawnPoint> {
+        self.panels.iter().flat_map(FigurePanel::points).collect()
     }
 }
 
@@ -116,28 +116,28 @@ fn fonts() -> Arc<usvg::fontdb::Database> {
     FONTS.get_or_init(load).clone()
 }
 
-impl Panel {
+impl FigurePanel {
     fn size(&self) -> (f64, f64) {
         match self {
-            Panel::Chart(chart) => chart.size(),
-            Panel::Heat(heat) => heat.size(),
-            Panel::Network(network) => network.size(),
+            FigurePanel::Chart(chart) => chart.size(),
+            FigurePanel::Heatmap(heat) => heat.size(),
+            FigurePanel::Network(network) => network.size(),
         }
     }
 
     fn draw(&self, svg: &mut Svg, corner: (f64, f64)) {
         match self {
-            Panel::Chart(chart) => chart.draw(svg, corner),
-            Panel::Heat(heat) => heat.draw(svg, corner),
-            Panel::Network(network) => network.draw(svg, corner),
+            FigurePanel::Chart(chart) => chart.draw(svg, corner),
+            FigurePanel::Heatmap(heat) => heat.draw(svg, corner),
+            FigurePanel::Network(network) => network.draw(svg, corner),
         }
     }
 
-    fn points(&self) -> Vec<Drawn> {
+    fn points(&self) -> Vec<DrawnPoint> {
         match self {
-            Panel::Chart(chart) => chart.points(),
-            Panel::Heat(heat) => heat.points(),
-            Panel::Network(network) => network.points(),
+            FigurePanel::Chart(chart) => chart.points(),
+            FigurePanel::Heatmap(heat) => heat.points(),
+            FigurePanel::Network(network) => network.points(),
         }
     }
 }

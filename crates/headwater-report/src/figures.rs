@@ -2,13 +2,13 @@
 //!
 //! In: what the page is made from. Out: [`Figure`]s in the house style, which write themselves as SVG and PNG.
 
-use crate::chart::{Axis, Chart, Point, Series, Shape};
+use crate::chart::{Axis, Chart, ChartSeries, Point, Shape};
 use crate::error::Error;
-use crate::figure::{Figure, Panel};
-use crate::heat::Heat;
-use crate::network::{Link, Network, Node, places};
+use crate::figure::{Figure, FigurePanel};
+use crate::heat::Heatmap;
+use crate::network::{Link, NetworkChart, Node, places};
 use crate::page::ReportInput;
-use crate::page::opinions::{Sums, changes, times};
+use crate::page::opinions::{BeliefSums, changes, times};
 use headwater::Combination;
 use headwater::compare::GroundTruth;
 use headwater::words::short;
@@ -28,7 +28,7 @@ const POINTS: usize = 80;
 /// Links in the figure of a network, the strongest.
 const LINKS: usize = 1000;
 
-fn alone(title: &str, panels: Vec<Panel>) -> Figure {
+fn alone(title: &str, panels: Vec<FigurePanel>) -> Figure {
     Figure { title: title.to_owned(), columns: panels.len().max(1), panels }
 }
 
@@ -44,10 +44,10 @@ pub fn ranking(from: &ReportInput<'_>) -> Figure {
     let chart = Chart {
         x: Axis::named("agents by rank", rows().map(|row| short(&row.agent)).collect()),
         y: Axis::linear(if shares { "share of influence" } else { "influence" }),
-        series: vec![Series::new("", Shape::Dots, points.collect())],
+        series: vec![ChartSeries::new("", Shape::Dots, points.collect())],
         ..Chart::default()
     };
-    alone("Who drives opinion", vec![Panel::Chart(chart)])
+    alone("Who drives opinion", vec![FigurePanel::Chart(chart)])
 }
 
 /// Who listens to whom: areas by influence, colours by opinion where beliefs are at hand.
@@ -56,7 +56,7 @@ pub fn network(from: &ReportInput<'_>) -> Result<Figure, Error> {
     let (names, hypotheses) = (model.roster.agents(), model.roster.hypotheses());
     let edges = crate::page::strongest_edges(model);
     let heaviest = edges.first().map_or(1.0, |edge| edge.2);
-    let sums = from.beliefs.map(|panel| Sums::new(model, panel, POINTS)).transpose()?;
+    let sums = from.beliefs.map(|panel| BeliefSums::new(model, panel, POINTS)).transpose()?;
     let side = |agent: usize| -> usize {
         let leaning = |hypothesis: usize| sums.as_ref().and_then(|sums| sums.leaning(agent, hypothesis));
         let beliefs: Option<Vec<f64>> = (0..hypotheses.len()).map(leaning).collect();
@@ -81,7 +81,7 @@ pub fn network(from: &ReportInput<'_>) -> Result<Figure, Error> {
     let places = places(names.len(), &edges);
     Ok(alone(
         "Who listens to whom",
-        vec![Panel::Network(Network { title: String::new(), nodes, links, legend, places })],
+        vec![FigurePanel::Network(NetworkChart { title: String::new(), nodes, links, legend, places })],
     ))
 }
 
@@ -101,7 +101,7 @@ pub fn heat(from: &ReportInput<'_>) -> Result<Figure, Error> {
     let all: Vec<(&str, Vec<Vec<f64>>)> = from.truth.and_then(known).into_iter().chain([learned]).collect();
     let darkest = all.iter().flat_map(|(_, cells)| cells.iter().flatten()).fold(0.0f64, |most, v| most.max(v.abs()));
     let panel = |(title, cells): (&str, Vec<Vec<f64>>)| {
-        Panel::Heat(Heat {
+        FigurePanel::Heatmap(Heatmap {
             title: title.to_owned(),
             rows: "speaker by rank".to_owned(),
             columns: "listener by rank".to_owned(),
@@ -117,7 +117,7 @@ pub fn heat(from: &ReportInput<'_>) -> Result<Figure, Error> {
 pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
     let (Some(panel), model) = (from.beliefs, from.model) else { return Ok(None) };
     let truth = model.roster.hypothesis(&from.ranking.truth)?;
-    let sums = Sums::new(model, panel, POINTS)?;
+    let sums = BeliefSums::new(model, panel, POINTS)?;
     let at = |point: usize| (point * sums.merged) as f64;
     let mut series = Vec::new();
     let middle = |point: usize| {
@@ -127,13 +127,13 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
         Some(Point::within(at(point), sums.mean(truth, point)?, low, high))
     };
     let everybody = (0..sums.points).filter_map(middle).collect();
-    series.push(Series::new("mean and middle half", Shape::Line, everybody));
+    series.push(ChartSeries::new("mean and middle half", Shape::Line, everybody));
     for row in from.ranking.agents.iter().take(FOLLOWED) {
         let agent = model.roster.agent(&row.agent)?;
         let said = |point: usize| Some(Point::new(at(point), sums.of(agent, truth, point)?));
-        series.push(Series::new(&short(&row.agent), Shape::Line, (0..sums.points).filter_map(said).collect()));
+        series.push(ChartSeries::new(&short(&row.agent), Shape::Line, (0..sums.points).filter_map(said).collect()));
     }
-    let drawn = series.iter().flat_map(|series: &Series| &series.points);
+    let drawn = series.iter().flat_map(|series: &ChartSeries| &series.points);
     let ends = drawn.map(|point| point.interval.unwrap_or((point.y, point.y)));
     let (low, high) = ends.fold((1.0f64, 0.0f64), |(low, high), ends| (low.min(ends.0), high.max(ends.1)));
     // A point that cannot be shown keeps the marks apart.
@@ -141,7 +141,7 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
     let changed = changes(&model.track, panel.steps(), sums.merged);
     if !changed.is_empty() {
         let marks = changed.iter().flat_map(|(point, ..)| mark(*point));
-        series.insert(0, Series::new("change", Shape::Reference, marks.collect()));
+        series.insert(0, ChartSeries::new("change", Shape::Reference, marks.collect()));
     }
     let times = times(panel, 1);
     let span = match (times.first(), times.last()) {
@@ -155,13 +155,13 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
         series,
         ..Chart::default()
     };
-    Ok(Some(alone("Opinions over time", vec![Panel::Chart(chart)])))
+    Ok(Some(alone("Opinions over time", vec![FigurePanel::Chart(chart)])))
 }
 
 /// Error curves: name, and step with squared error of the weights.
 pub fn errors(traces: &[(String, Vec<(f64, f64)>)]) -> Figure {
     let curve = |(name, trace): &(String, Vec<(f64, f64)>)| {
-        Series::new(name, Shape::Line, trace.iter().map(|&(step, error)| Point::new(step, error)).collect())
+        ChartSeries::new(name, Shape::Line, trace.iter().map(|&(step, error)| Point::new(step, error)).collect())
     };
     let chart = Chart {
         x: Axis::linear("step"),
@@ -169,5 +169,5 @@ pub fn errors(traces: &[(String, Vec<(f64, f64)>)]) -> Figure {
         series: traces.iter().map(curve).collect(),
         ..Chart::default()
     };
-    alone("Error while learning", vec![Panel::Chart(chart)])
+    alone("Error while learning", vec![FigurePanel::Chart(chart)])
 }

@@ -1,12 +1,12 @@
 //! A matrix as shades: rows down, columns across, one scale for all that are to be compared.
 
-use crate::figure::Drawn;
+use crate::figure::DrawnPoint;
 use crate::style::{FAINT, INK, PANEL, TITLE, shade};
-use crate::svg::{Anchor, Look, Svg};
+use crate::svg::{Anchor, Svg, TextStyle};
 
 /// A matrix.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Heat {
+pub struct Heatmap {
     /// Above it.
     pub title: String,
     /// What the rows are.
@@ -23,7 +23,7 @@ const LEFT: f64 = 34.0;
 const BOTTOM: f64 = 30.0;
 const BAR: f64 = 64.0;
 
-impl Heat {
+impl Heatmap {
     pub(crate) fn size(&self) -> (f64, f64) {
         (LEFT + PANEL.1 + BAR, TITLE + 14.0 + PANEL.1 + BOTTOM)
     }
@@ -31,7 +31,11 @@ impl Heat {
     pub(crate) fn draw(&self, svg: &mut Svg, corner: (f64, f64)) {
         let (height, wide) = (self.cells.len().max(1), self.cells.first().map_or(1, Vec::len).max(1));
         let origin = (corner.0 + LEFT, corner.1 + TITLE + 14.0);
-        svg.text((origin.0, corner.1 + TITLE), &self.title, Look { bold: true, ..Look::plain(Anchor::Start) });
+        svg.text(
+            (origin.0, corner.1 + TITLE),
+            &self.title,
+            TextStyle { bold: true, ..TextStyle::plain(Anchor::Start) },
+        );
         let cell = (PANEL.1 / wide as f64, PANEL.1 / height as f64);
         svg.rect(origin, (PANEL.1, PANEL.1), &shade(0.0));
         for (row, cells) in self.cells.iter().enumerate() {
@@ -51,9 +55,9 @@ impl Heat {
             svg.line(from, to, INK, 1.0);
         }
         let below = (origin.0 + PANEL.1 / 2.0, bottom + 20.0);
-        svg.text(below, &format!("{} (0…{})", self.columns, wide - 1), Look::plain(Anchor::Middle));
+        svg.text(below, &format!("{} (0…{})", self.columns, wide - 1), TextStyle::plain(Anchor::Middle));
         let beside = (origin.0 - 12.0, origin.1 + PANEL.1 / 2.0);
-        let look = Look { turned: true, ..Look::plain(Anchor::Middle) };
+        let look = TextStyle { turned: true, ..TextStyle::plain(Anchor::Middle) };
         svg.text(beside, &format!("{} (0…{})", self.rows, height - 1), look);
         self.bar(svg, (right + 12.0, origin.1));
     }
@@ -72,12 +76,12 @@ impl Heat {
         let label = |value: f64| format!("{value:.2}");
         for (value, level) in [(1.0, 0.0), ((1.0 + lowest) / 2.0, 0.5), (lowest, 1.0)] {
             let place = (corner.0 + 17.0, corner.1 + level * height + 4.0);
-            svg.text(place, &label(value * self.darkest), Look::plain(Anchor::Start));
+            svg.text(place, &label(value * self.darkest), TextStyle::plain(Anchor::Start));
         }
     }
 
-    pub(crate) fn points(&self) -> Vec<Drawn> {
-        let cell = |row: usize, column: usize, value: f64| Drawn {
+    pub(crate) fn points(&self) -> Vec<DrawnPoint> {
+        let cell = |row: usize, column: usize, value: f64| DrawnPoint {
             panel: self.title.clone(),
             series: format!("{} {row}", self.rows),
             x: column.to_string(),

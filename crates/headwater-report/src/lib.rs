@@ -30,10 +30,10 @@ pub mod style;
 mod svg;
 
 pub use artifacts::{NETWORK_FILE, REPORT_FILE, RUN_ARTIFACTS};
-pub use chart::{Axis, Chart, Point, Series, Shape};
+pub use chart::{Axis, Chart, ChartSeries, Point, Shape};
 pub use error::Error;
 pub use explanation::Explanation;
-pub use figure::{Drawn, Figure, Panel};
-pub use heat::Heat;
-pub use network::{Link, Network, Node};
-pub use scale::Kind;
+pub use figure::{DrawnPoint, Figure, FigurePanel};
+pub use heat::Heatmap;
+pub use network::{Link, NetworkChart, Node};
+pub use scale::ScaleKind;

@@ -1,8 +1,8 @@
 //! Who is linked to whom, laid out by forces from a fixed start, so that the same network always looks the same.
 
-use crate::figure::Drawn;
+use crate::figure::DrawnPoint;
 use crate::style::{COLOURS, GREY, PANEL, TITLE};
-use crate::svg::{Anchor, Look, Svg};
+use crate::svg::{Anchor, Svg, TextStyle};
 use rayon::prelude::*;
 
 /// An agent.
@@ -29,7 +29,7 @@ pub struct Link {
 
 /// A network.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Network {
+pub struct NetworkChart {
     /// Above it.
     pub title: String,
     /// Agents.
@@ -50,17 +50,21 @@ const LINE: f64 = 16.0;
 const NAMED: usize = 60;
 const FEW_NAMED: usize = 12;
 
-impl Network {
+impl NetworkChart {
     pub(crate) fn size(&self) -> (f64, f64) {
         (SIDE + 10.0, TITLE + 14.0 + self.legend.len() as f64 * LINE + SIDE)
     }
 
     pub(crate) fn draw(&self, svg: &mut Svg, corner: (f64, f64)) {
-        svg.text((corner.0 + 6.0, corner.1 + TITLE), &self.title, Look { bold: true, ..Look::plain(Anchor::Start) });
+        svg.text(
+            (corner.0 + 6.0, corner.1 + TITLE),
+            &self.title,
+            TextStyle { bold: true, ..TextStyle::plain(Anchor::Start) },
+        );
         for (row, (colour, words)) in self.legend.iter().enumerate() {
             let place = (corner.0 + 12.0, corner.1 + TITLE + 16.0 + row as f64 * LINE);
             svg.circle(place, 5.0, COLOURS[colour % COLOURS.len()], "#FFFFFF");
-            svg.text((place.0 + 10.0, place.1 + 4.0), words, Look::plain(Anchor::Start));
+            svg.text((place.0 + 10.0, place.1 + 4.0), words, TextStyle::plain(Anchor::Start));
         }
         let top = corner.1 + TITLE + 14.0 + self.legend.len() as f64 * LINE;
         let pairs: Vec<(usize, usize)> = self.links.iter().map(|link| (link.from, link.to)).collect();
@@ -88,12 +92,16 @@ impl Network {
         named.sort_unstable();
         for index in named {
             let (x, y) = spot(index);
-            svg.text((x, y - 7.0), &self.nodes[index].name, Look { size: 8.5, ..Look::plain(Anchor::Middle) });
+            svg.text(
+                (x, y - 7.0),
+                &self.nodes[index].name,
+                TextStyle { size: 8.5, ..TextStyle::plain(Anchor::Middle) },
+            );
         }
     }
 
-    pub(crate) fn points(&self) -> Vec<Drawn> {
-        let drawn = |series: &str, x: String, y: f64| Drawn {
+    pub(crate) fn points(&self) -> Vec<DrawnPoint> {
+        let drawn = |series: &str, x: String, y: f64| DrawnPoint {
             panel: self.title.clone(),
             series: series.to_owned(),
             x,

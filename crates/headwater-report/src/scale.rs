@@ -2,7 +2,7 @@
 
 /// How an axis counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kind {
+pub enum ScaleKind {
     /// Equal steps are equal distances.
     #[default]
     Linear,
@@ -13,7 +13,7 @@ pub enum Kind {
 /// An axis with its range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
-    kind: Kind,
+    kind: ScaleKind,
     low: f64,
     high: f64,
 }
@@ -23,17 +23,17 @@ const TICKS: f64 = 6.0;
 
 impl Scale {
     /// A scale that shows all values, rounded outward a little; zero too where bars stand on it.
-    pub(crate) fn over(kind: Kind, values: impl Iterator<Item = f64>, from_zero: bool) -> Self {
-        let seen = values.filter(|value| value.is_finite() && (kind == Kind::Linear || *value > 0.0));
+    pub(crate) fn over(kind: ScaleKind, values: impl Iterator<Item = f64>, from_zero: bool) -> Self {
+        let seen = values.filter(|value| value.is_finite() && (kind == ScaleKind::Linear || *value > 0.0));
         let (mut low, mut high) = seen.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
         if low > high {
-            (low, high) = if kind == Kind::Log { (1.0, 10.0) } else { (0.0, 1.0) };
+            (low, high) = if kind == ScaleKind::Log { (1.0, 10.0) } else { (0.0, 1.0) };
         }
-        if from_zero && kind == Kind::Linear {
+        if from_zero && kind == ScaleKind::Linear {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
         match kind {
-            Kind::Linear => {
+            ScaleKind::Linear => {
                 if high - low <= 1e-12 * high.abs().max(low.abs()) {
                     let room = if high == 0.0 { 1.0 } else { 0.5 * high.abs() };
                     (low, high) = (low - room, high + room);
@@ -42,21 +42,21 @@ impl Scale {
                 let below = if from_zero && low == 0.0 { 0.0 } else { room };
                 Scale { kind, low: low - below, high: high + room }
             }
-            Kind::Log => Scale { kind, low: low / 1.3, high: high * 1.3 },
+            ScaleKind::Log => Scale { kind, low: low / 1.3, high: high * 1.3 },
         }
     }
 
     /// A given range.
-    pub(crate) fn between(kind: Kind, low: f64, high: f64) -> Self {
+    pub(crate) fn between(kind: ScaleKind, low: f64, high: f64) -> Self {
         Scale { kind, low, high }
     }
 
     /// Where a value is, 0 at the low end and 1 at the high one.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let (value, low, high) = match self.kind {
-            Kind::Linear => (value, self.low, self.high),
-            Kind::Log if value > 0.0 => (value.ln(), self.low.ln(), self.high.ln()),
-            Kind::Log => return None,
+            ScaleKind::Linear => (value, self.low, self.high),
+            ScaleKind::Log if value > 0.0 => (value.ln(), self.low.ln(), self.high.ln()),
+            ScaleKind::Log => return None,
         };
         let place = (value - low) / (high - low);
         place.is_finite().then_some(place)
@@ -65,7 +65,7 @@ impl Scale {
     /// Values worth a tick, with their labels.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         match self.kind {
-            Kind::Linear => {
+            ScaleKind::Linear => {
                 let rough = (self.high - self.low) / TICKS;
                 let unit = 10f64.powf(rough.log10().floor());
                 let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * unit).find(|s| *s >= rough).unwrap_or(unit);
@@ -74,7 +74,7 @@ impl Scale {
                 let digits = (-(step * 1.000_001).log10().floor()).max(0.0) as usize;
                 (first..=last).map(|n| n as f64 * step).map(|v| (v, shown(v, digits))).collect()
             }
-            Kind::Log => {
+            ScaleKind::Log => {
                 let (first, last) = (self.low.log10().ceil() as i32, self.high.log10().floor() as i32);
                 if last - first < 1 {
                     return self.within_a_decade();
@@ -144,27 +144,27 @@ mod tests {
     #[test]
     fn ticks_are_round_and_inside() {
         let labels = |scale: Scale| scale.ticks().into_iter().map(|(_, label)| label).collect::<Vec<_>>();
-        assert_eq!(labels(Scale::between(Kind::Linear, 0.0, 1.0)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(Scale::between(ScaleKind::Linear, 0.0, 1.0)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(
-            labels(Scale::between(Kind::Linear, -1.0, 70_000.0)),
+            labels(Scale::between(ScaleKind::Linear, -1.0, 70_000.0)),
             ["0", "20\u{2009}000", "40\u{2009}000", "60\u{2009}000"]
         );
-        assert_eq!(labels(Scale::between(Kind::Log, 1e-4, 20.0)), ["10⁻⁴", "10⁻³", "0.01", "0.1", "1", "10"]);
-        assert_eq!(labels(Scale::between(Kind::Log, 0.04, 0.4)), ["0.05", "0.07", "0.10", "0.20", "0.30"]);
-        assert_eq!(labels(Scale::between(Kind::Log, 1e-30, 1.0)).len(), 7);
+        assert_eq!(labels(Scale::between(ScaleKind::Log, 1e-4, 20.0)), ["10⁻⁴", "10⁻³", "0.01", "0.1", "1", "10"]);
+        assert_eq!(labels(Scale::between(ScaleKind::Log, 0.04, 0.4)), ["0.05", "0.07", "0.10", "0.20", "0.30"]);
+        assert_eq!(labels(Scale::between(ScaleKind::Log, 1e-30, 1.0)).len(), 7);
     }
 
     #[test]
     fn whatever_comes_there_is_a_range() {
         for values in [vec![], vec![3.0], vec![0.0, 0.0], vec![f64::NAN, f64::INFINITY], vec![-1.0, 2.0]] {
-            for kind in [Kind::Linear, Kind::Log] {
+            for kind in [ScaleKind::Linear, ScaleKind::Log] {
                 let scale = Scale::over(kind, values.iter().copied(), false);
                 assert!(scale.low < scale.high, "{values:?} {scale:?}");
                 assert!(scale.ticks().len() < 20);
             }
         }
-        assert_eq!(Scale::between(Kind::Log, 1.0, 100.0).place(10.0), Some(0.5));
-        assert_eq!(Scale::between(Kind::Log, 1.0, 100.0).place(0.0), None);
+        assert_eq!(Scale::between(ScaleKind::Log, 1.0, 100.0).place(10.0), Some(0.5));
+        assert_eq!(Scale::between(ScaleKind::Log, 1.0, 100.0).place(0.0), None);
         assert_eq!(shown(-1234.5, 1), "−1\u{2009}234.5");
     }
 }

@@ -19,7 +19,7 @@ pub(crate) enum Anchor {
 
 /// How a text looks.
 #[derive(Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct TextStyle {
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) bold: bool,
@@ -27,9 +27,9 @@ pub(crate) struct Look {
     pub(crate) colour: &'static str,
 }
 
-impl Look {
+impl TextStyle {
     pub(crate) fn plain(anchor: Anchor) -> Self {
-        Look { size: TEXT, anchor, bold: false, turned: false, colour: INK }
+        TextStyle { size: TEXT, anchor, bold: false, turned: false, colour: INK }
     }
 }
 
@@ -107,7 +107,7 @@ impl Svg {
         self.add(format_args!(r#"<polygon points="{}" fill="{fill}" fill-opacity="0.2"/>"#, points.join(" ")));
     }
 
-    pub(crate) fn text(&mut self, place: (f64, f64), text: &str, look: Look) {
+    pub(crate) fn text(&mut self, place: (f64, f64), text: &str, look: TextStyle) {
         let anchor = match look.anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",

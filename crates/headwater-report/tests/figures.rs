@@ -1,6 +1,8 @@
 //! Figures of every kind: well-formed, complete, and the same from run to run.
 
-use headwater_report::{Axis, Chart, Figure, Heat, Link, Network, Node, Panel, Point, Series, Shape};
+use headwater_report::{
+    Axis, Chart, ChartSeries, Figure, FigurePanel, Heatmap, Link, NetworkChart, Node, Point, Shape,
+};
 
 fn sample() -> Figure {
     let curve = |factor: f64| (1..50).map(|x| Point::within(f64::from(x), factor / f64::from(x), 0.01, 1.0)).collect();
@@ -9,9 +11,13 @@ fn sample() -> Figure {
         x: Axis::log("step"),
         y: Axis::log("squared error"),
         series: vec![
-            Series::new("M = 1", Shape::Line, curve(1.0)),
-            Series::new("the authors' own", Shape::Reference, curve(2.0)),
-            Series::new("a name that is long enough to need a row of its own in the legend", Shape::Dots, curve(3.0)),
+            ChartSeries::new("M = 1", Shape::Line, curve(1.0)),
+            ChartSeries::new("the authors' own", Shape::Reference, curve(2.0)),
+            ChartSeries::new(
+                "a name that is long enough to need a row of its own in the legend",
+                Shape::Dots,
+                curve(3.0),
+            ),
         ],
     };
     let bars = Chart {
@@ -19,29 +25,34 @@ fn sample() -> Figure {
         x: Axis::named("agent", (0..20).map(|agent| format!("agent {agent}")).collect()),
         y: Axis::linear("share"),
         series: vec![
-            Series::new("true", Shape::Bars, (0..20).map(|x| Point::new(f64::from(x), 0.1)).collect()),
-            Series::new(
+            ChartSeries::new("true", Shape::Bars, (0..20).map(|x| Point::new(f64::from(x), 0.1)).collect()),
+            ChartSeries::new(
                 "learned",
                 Shape::Bars,
                 (0..20).map(|x| Point::within(f64::from(x), -0.1, -0.2, 0.0)).collect(),
             ),
         ],
     };
-    let heat = Heat {
+    let heat = Heatmap {
         title: "A".into(),
         rows: "speaker".into(),
         columns: "listener".into(),
         cells: vec![vec![0.5, -0.1], vec![0.0, 1.0]],
         darkest: 1.0,
     };
-    let network = Network {
+    let network = NetworkChart {
         title: "Net".into(),
         nodes: (0..4).map(|node| Node { name: format!("<script>{node}"), share: 0.25, colour: node }).collect(),
         links: vec![Link { from: 0, to: 1, weight: 0.5 }, Link { from: 2, to: 3, weight: 1.0 }],
         legend: vec![(0, "hub".into())],
         places: Vec::new(),
     };
-    let panels = vec![Panel::Chart(chart), Panel::Chart(bars), Panel::Heat(heat), Panel::Network(network)];
+    let panels = vec![
+        FigurePanel::Chart(chart),
+        FigurePanel::Chart(bars),
+        FigurePanel::Heatmap(heat),
+        FigurePanel::Network(network),
+    ];
     Figure { title: "Sample".into(), panels, columns: 2 }
 }
 
@@ -69,9 +80,13 @@ fn nothing_and_nonsense_can_be_drawn() {
         vec![Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY), Point::within(0.0, -1.0, f64::NAN, 2.0)];
     for axis in [Axis::linear("x"), Axis::log("x")] {
         for shape in [Shape::Line, Shape::Reference, Shape::Dots, Shape::Bars] {
-            let series = vec![Series::new("", shape, points.clone()), Series::new("", shape, Vec::new())];
+            let series = vec![ChartSeries::new("", shape, points.clone()), ChartSeries::new("", shape, Vec::new())];
             let chart = Chart { x: axis.clone(), y: axis.clone(), series, ..Chart::default() };
-            let panels = vec![Panel::Chart(chart), Panel::Heat(Heat::default()), Panel::Network(Network::default())];
+            let panels = vec![
+                FigurePanel::Chart(chart),
+                FigurePanel::Heatmap(Heatmap::default()),
+                FigurePanel::Network(NetworkChart::default()),
+            ];
             let figure = Figure { title: String::new(), panels, columns: 0 };
             assert!(!figure.svg().contains("NaN"));
             figure.png().unwrap();

@@ -16,7 +16,7 @@ use headwater::panel::Times;
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
 use headwater_report::page::{Page, ReportInput};
-use headwater_report::{Error, Explanation, explanation::Thought, figures};
+use headwater_report::{Error, Explanation, explanation::WhatIfKind, figures};
 use sha2::{Digest, Sha256};
 
 /// A learned-looking world with everything that can be asked for.
@@ -108,7 +108,7 @@ fn every_number_is_there_and_exact() {
     let attribution = Attribution::of(&model).unwrap();
     for (agent, card) in back.cards.iter().enumerate() {
         assert_eq!(card.agent, agent);
-        let explained = Explanation::new(&model, agent, 8, Some(Thought::Remove)).unwrap();
+        let explained = Explanation::new(&model, agent, 8, Some(WhatIfKind::Remove)).unwrap();
         let sources = attribution.sources_of(agent);
         for (&(other, share, weight), source) in card.shaped_by.iter().zip(&explained.sources) {
             assert_eq!(model.roster.agents()[other], source.agent);

@@ -1,6 +1,6 @@
 //! Curves and ranges over seeds, and what others found, ready to be drawn.
 
-use headwater_report::{Chart, Panel as Picture, Point, Series, Shape};
+use headwater_report::{Chart, ChartSeries, FigurePanel, Point, Shape};
 use serde::{Deserialize, Serialize};
 
 /// About so many steps up to the last, closer together at the beginning.
@@ -44,25 +44,25 @@ impl SeedRange {
 }
 
 /// One curve out of those of several seeds: the median, and a band from the smallest to the largest.
-pub(crate) fn curve<'a>(name: &str, steps: &[usize], seeds: impl Iterator<Item = &'a Vec<f64>>) -> Series {
+pub(crate) fn curve<'a>(name: &str, steps: &[usize], seeds: impl Iterator<Item = &'a Vec<f64>>) -> ChartSeries {
     let seeds: Vec<&Vec<f64>> = seeds.collect();
     let range = |index: usize| SeedRange::from_values(seeds.iter().filter_map(|seed| seed.get(index).copied()));
     let points = steps.iter().enumerate().map(|(index, step)| range(index).at(*step as f64));
-    Series::new(name, Shape::Line, points.collect())
+    ChartSeries::new(name, Shape::Line, points.collect())
 }
 
 /// What others found, thinned out for drawing.
-pub(crate) fn reference(name: &str, points: &[(f64, f64)], most: usize) -> Series {
+pub(crate) fn reference(name: &str, points: &[(f64, f64)], most: usize) -> ChartSeries {
     let every = points.len().div_ceil(most).max(1);
     let points = points.iter().filter(|(step, _)| *step > 0.0).step_by(every);
-    Series::new(name, Shape::Reference, points.map(|(x, y)| Point::new(*x, *y)).collect())
+    ChartSeries::new(name, Shape::Reference, points.map(|(x, y)| Point::new(*x, *y)).collect())
 }
 
 /// A chart twice: in the range of the paper's curves, and down to rounding errors.
-pub(crate) fn twice(chart: &Chart, upper: (f64, f64), whole: (f64, f64)) -> Vec<Picture> {
+pub(crate) fn twice(chart: &Chart, upper: (f64, f64), whole: (f64, f64)) -> Vec<FigurePanel> {
     let within = |title: &str, (low, high): (f64, f64)| {
         let y = chart.y.clone().between(low, high);
-        Picture::Chart(Chart { title: format!("{}{title}", chart.title), y, ..chart.clone() })
+        FigurePanel::Chart(Chart { title: format!("{}{title}", chart.title), y, ..chart.clone() })
     };
     vec![within("", upper), within(", down to rounding", whole)]
 }

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use headwater_files::AtomicFile;
-use headwater_report::Drawn;
+use headwater_report::DrawnPoint;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -48,12 +48,12 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Erro
 }
 
 /// Writes every point of a figure as CSV.
-pub(crate) fn write_points(path: &Path, points: &[Drawn]) -> Result<(), Error> {
+pub(crate) fn write_points(path: &Path, points: &[DrawnPoint]) -> Result<(), Error> {
     let failed = |error: csv::Error| io(path, "cannot write")(std::io::Error::other(error));
     let shown = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(["panel", "series", "x", "y", "low", "high"]).map_err(failed)?;
-    for Drawn { panel, series, x, y, low, high } in points {
+    for DrawnPoint { panel, series, x, y, low, high } in points {
         let numbers = [y.to_string(), shown(*low), shown(*high)];
         let [y, low, high] = numbers.each_ref().map(String::as_str);
         writer.write_record([panel.as_str(), series, x, y, low, high]).map_err(failed)?;

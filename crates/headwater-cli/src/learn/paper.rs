@@ -1,6 +1,6 @@
 //! The paper's learner on a file: settings, tuning, the loop with its trace and checkpoints.
 
-use super::Learn;
+use super::LearnArgs;
 use crate::error::CliError;
 use crate::interrupt::{self, Polling};
 use crate::terminal::{Terminal, count, number, table};
@@ -41,7 +41,7 @@ pub(super) struct Learned {
     pub(super) trace: Option<AtomicFile>,
 }
 
-impl Learn {
+impl LearnArgs {
     pub(super) fn paper_params(&self, resumed: Option<&Checkpoint>) -> Result<GslParams, CliError> {
         let adaptation = match (self.number_for_adaptation(), resumed) {
             (Some(value), _) => value,

@@ -1,15 +1,15 @@
 //! Edges and nodes as CSV: a header, a row each, an empty cell for what is not known. Names are quoted where they must be.
 
-use super::network::{Cell, Network, Table};
+use super::network::{Cell, ExportNetwork, Table};
 use std::io::{Error, Write};
 
 /// Who hears whom: `source,target,weight` and what else is known of an edge.
-pub fn edges(network: &Network, out: impl Write) -> Result<(), Error> {
+pub fn edges(network: &ExportNetwork, out: impl Write) -> Result<(), Error> {
     write(&network.edge_table(), out)
 }
 
 /// The agents: `id` and what is known of each.
-pub fn nodes(network: &Network, out: impl Write) -> Result<(), Error> {
+pub fn nodes(network: &ExportNetwork, out: impl Write) -> Result<(), Error> {
     write(&network.agent_table(), out)
 }
 
@@ -34,7 +34,7 @@ mod tests {
     use super::super::network::tests::{hostile, lonely};
     use super::*;
 
-    fn text(write: impl Fn(&Network, &mut Vec<u8>) -> Result<(), Error>, network: &Network) -> String {
+    fn text(write: impl Fn(&ExportNetwork, &mut Vec<u8>) -> Result<(), Error>, network: &ExportNetwork) -> String {
         let mut out = Vec::new();
         write(network, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -1,6 +1,6 @@
 //! A network as files: the ending of the name chooses the format, and the files appear whole or not at all.
 
-use super::{Network, csv, gexf, graphml, json, parquet};
+use super::{ExportNetwork, csv, gexf, graphml, json, parquet};
 use crate::Error;
 use headwater_files::AtomicFile;
 use std::ffi::OsStr;
@@ -68,7 +68,7 @@ pub fn export_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
 ///
 /// # Errors
 /// [`Error::ExportFormat`], [`Error::Files`] where a file cannot be created, [`Error::Write`].
-pub fn write_files(path: &Path, network: &Network, reader: json::Reader) -> Result<usize, Error> {
+pub fn write_files(path: &Path, network: &ExportNetwork, reader: json::Reader) -> Result<usize, Error> {
     let files = export_files(path)?;
     let mut drafts = files.iter().map(|file| AtomicFile::create(file)).collect::<Result<Vec<AtomicFile>, _>>()?;
     let written = write(ExportFormat::from_path(path)?, network, reader, &mut drafts);
@@ -85,7 +85,7 @@ pub fn write_files(path: &Path, network: &Network, reader: json::Reader) -> Resu
 
 fn write(
     format: ExportFormat,
-    network: &Network,
+    network: &ExportNetwork,
     reader: json::Reader,
     drafts: &mut [AtomicFile],
 ) -> Result<usize, std::io::Error> {

@@ -7,16 +7,16 @@
 //! Start and end are always both given, and times finer than days come under `timeformat="date"` too: Gephi reads either, and
 //! networkx fails on an open end and on `dateTime`.
 
-use super::network::{Cell, Edge, Field, History, Kind, Network};
-use super::xml::Texts;
+use super::network::{Cell, ColumnType, Edge, ExportNetwork, Field, History};
+use super::xml::XmlText;
 use std::io::{Error, Write};
 
 /// Columns that are attributes of the elements rather than data.
 const ENDS: [&str; 4] = ["id", "source", "target", "weight"];
 
 /// Writes the network; returns how many characters XML could not hold.
-pub fn write(network: &Network, mut out: impl Write) -> Result<usize, Error> {
-    let mut texts = Texts::default();
+pub fn write(network: &ExportNetwork, mut out: impl Write) -> Result<usize, Error> {
+    let mut texts = XmlText::default();
     let identifiers = texts.identifiers(&network.agents);
     let (agents, edges) = (network.agent_table(), network.edge_table());
     let (of_agents, of_edges) = (data(&agents.fields), data(&edges.fields));
@@ -39,8 +39,8 @@ pub fn write(network: &Network, mut out: impl Write) -> Result<usize, Error> {
         declare(class, "static", fields.iter().map(|field| (field.name, field.kind)), &mut out)?;
     }
     if let Some(history) = &network.history {
-        declare("node", "dynamic", history.agents.iter().map(|(name, _)| (*name, Kind::Real)), &mut out)?;
-        declare("edge", "dynamic", [("weight", Kind::Real)].into_iter(), &mut out)?;
+        declare("node", "dynamic", history.agents.iter().map(|(name, _)| (*name, ColumnType::Real)), &mut out)?;
+        declare("edge", "dynamic", [("weight", ColumnType::Real)].into_iter(), &mut out)?;
     }
     writeln!(out, "<nodes count=\"{}\">", identifiers.len())?;
     for (agent, identifier) in identifiers.iter().enumerate() {
@@ -96,7 +96,7 @@ fn data<'a, 'b>(fields: &'b [Field<'a>]) -> Vec<&'b Field<'a>> {
 fn declare<'a>(
     class: &str,
     mode: &str,
-    fields: impl ExactSizeIterator<Item = (&'a str, Kind)>,
+    fields: impl ExactSizeIterator<Item = (&'a str, ColumnType)>,
     out: &mut impl Write,
 ) -> Result<(), Error> {
     if fields.len() == 0 {
@@ -105,17 +105,17 @@ fn declare<'a>(
     writeln!(out, "<attributes class=\"{class}\" mode=\"{mode}\">")?;
     for (name, kind) in fields {
         let kind = match kind {
-            Kind::Real => "double",
-            Kind::Whole => "integer",
-            Kind::Flag => "boolean",
-            Kind::Text => "string",
+            ColumnType::Real => "double",
+            ColumnType::Whole => "integer",
+            ColumnType::Flag => "boolean",
+            ColumnType::Text => "string",
         };
         writeln!(out, "<attribute id=\"{name}\" title=\"{name}\" type=\"{kind}\"/>")?;
     }
     writeln!(out, "</attributes>")
 }
 
-fn values(fields: &[&Field<'_>], row: usize, texts: &mut Texts, out: &mut impl Write) -> Result<(), Error> {
+fn values(fields: &[&Field<'_>], row: usize, texts: &mut XmlText, out: &mut impl Write) -> Result<(), Error> {
     for field in fields {
         let Some(cell) = (field.cell)(row) else { continue };
         let value = match cell {
@@ -181,7 +181,7 @@ mod tests {
     use super::super::network::tests::{balanced, hostile, lonely, tracked};
     use super::*;
 
-    fn text(network: &Network) -> (String, usize) {
+    fn text(network: &ExportNetwork) -> (String, usize) {
         let mut out = Vec::new();
         let replaced = write(network, &mut out).unwrap();
         (String::from_utf8(out).unwrap(), replaced)

@@ -3,16 +3,16 @@
 //! Key names are what Gephi takes for its own (`label`, `weight`). There are no keys of the graph and none of another program:
 //! every reader knows what is here.
 
-use super::network::{Cell, Field, Kind, Network};
-use super::xml::Texts;
+use super::network::{Cell, ColumnType, ExportNetwork, Field};
+use super::xml::XmlText;
 use std::io::{Error, Write};
 
 /// Columns that are attributes of the elements rather than data.
 const ENDS: [&str; 3] = ["id", "source", "target"];
 
 /// Writes the network; returns how many characters XML could not hold.
-pub fn write(network: &Network, mut out: impl Write) -> Result<usize, Error> {
-    let mut texts = Texts::default();
+pub fn write(network: &ExportNetwork, mut out: impl Write) -> Result<usize, Error> {
+    let mut texts = XmlText::default();
     let identifiers = texts.identifiers(&network.agents);
     out.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")?;
     out.write_all(b"<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:schemaLocation=\"http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd\">\n")?;
@@ -60,12 +60,12 @@ fn key(class: &str, name: &str) -> String {
     if name == "weight" { name.to_owned() } else { format!("{class}_{name}") }
 }
 
-fn kind(kind: Kind) -> &'static str {
+fn kind(kind: ColumnType) -> &'static str {
     match kind {
-        Kind::Real => "double",
-        Kind::Whole => "long",
-        Kind::Flag => "boolean",
-        Kind::Text => "string",
+        ColumnType::Real => "double",
+        ColumnType::Whole => "long",
+        ColumnType::Flag => "boolean",
+        ColumnType::Text => "string",
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
     use super::super::network::tests::{balanced, hostile, lonely};
     use super::*;
 
-    fn text(network: &Network) -> (String, usize) {
+    fn text(network: &ExportNetwork) -> (String, usize) {
         let mut out = Vec::new();
         let replaced = write(network, &mut out).unwrap();
         (String::from_utf8(out).unwrap(), replaced)

@@ -1,6 +1,6 @@
 //! Node-link JSON: what `networkx.node_link_data` gives since networkx 3.4, and the same with `links` for d3.
 
-use super::network::{Cell, Network, Table};
+use super::network::{Cell, ExportNetwork, Table};
 use std::io::{Error, Write};
 
 /// Who will read it.
@@ -14,7 +14,7 @@ pub enum Reader {
 }
 
 /// The whole network as one object; what is not known of a node or an edge is absent.
-pub fn write(network: &Network, reader: Reader, mut out: impl Write) -> Result<(), Error> {
+pub fn write(network: &ExportNetwork, reader: Reader, mut out: impl Write) -> Result<(), Error> {
     out.write_all(b"{\"directed\":true,\"multigraph\":false,\"graph\":")?;
     object(&network.fact_table(), 0, &mut out)?;
     out.write_all(b",\n\"nodes\":")?;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn read(network: &Network, reader: Reader) -> Value {
+    fn read(network: &ExportNetwork, reader: Reader) -> Value {
         let mut out = Vec::new();
         write(network, reader, &mut out).unwrap();
         serde_json::from_slice(&out).unwrap()

@@ -1,6 +1,6 @@
 //! A network as files describe it: agents with numbers, edges with numbers, and both over time where that is known.
 //!
-//! In: a [`Model`], its [`Ranking`], and which edges are wanted ([`Choice`]). Out: a [`Network`], all columns of equal length
+//! In: a [`Model`], its [`Ranking`], and which edges are wanted ([`EdgeFilter`]). Out: an [`ExportNetwork`], all columns of equal length
 //! and in the model's order, so that every format has the same names and the same numbers.
 
 use crate::network::places;
@@ -21,7 +21,7 @@ const SIDE: f64 = 1000.0;
 
 /// Which edges to write.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Choice {
+pub struct EdgeFilter {
     /// Only weights of at least this much.
     pub min_weight: f64,
     /// Only edges that the null calls significant.
@@ -32,7 +32,7 @@ pub struct Choice {
     pub own: bool,
 }
 
-impl Choice {
+impl EdgeFilter {
     fn takes(&self, weight: f64) -> bool {
         weight != 0.0 && weight.abs() >= self.min_weight && (weight > 0.0 || self.negative)
     }
@@ -40,21 +40,21 @@ impl Choice {
 
 /// A network for other programs.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Network {
+pub struct ExportNetwork {
     /// What it is, in a sentence or two.
     pub description: String,
     /// What is known of the whole; one value each.
-    pub facts: Vec<Column>,
+    pub facts: Vec<ExportColumn>,
     /// Names.
     pub agents: Vec<String>,
     /// What is known of agents.
-    pub agent_columns: Vec<Column>,
+    pub agent_columns: Vec<ExportColumn>,
     /// Listener by listener.
     pub edges: Vec<Edge>,
     /// What is known of edges.
-    pub edge_columns: Vec<Column>,
+    pub edge_columns: Vec<ExportColumn>,
     /// How agents are drawn; empty unless asked for.
-    pub looks: Vec<Look>,
+    pub looks: Vec<NodeStyle>,
     /// Weights over time, where the model was tracked.
     pub history: Option<History>,
     /// Edges left out because their weight is below zero.
@@ -74,7 +74,7 @@ pub struct Edge {
 
 /// How an agent is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct NodeStyle {
     /// Diameter, by share of influence.
     pub size: f64,
     /// Red, green and blue, by the hypothesis that its own evidence points to.
@@ -107,16 +107,16 @@ impl History {
 
 /// Something that is known of every agent, every edge, or the whole.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub struct ExportColumn {
     /// As in the JSON of `headwater rank`.
     pub name: &'static str,
     /// In the model's order.
-    pub values: Values,
+    pub values: ColumnValues,
 }
 
 /// The values of a column; none where nothing is known.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Values {
+pub enum ColumnValues {
     /// Numbers.
     Real(Vec<Option<f64>>),
     /// Counts.
@@ -129,7 +129,7 @@ pub enum Values {
 
 /// What kind of values a column has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Numbers.
     Real,
     /// Counts.
@@ -140,32 +140,32 @@ pub enum Kind {
     Text,
 }
 
-impl Values {
-    fn kind(&self) -> Kind {
+impl ColumnValues {
+    fn kind(&self) -> ColumnType {
         match self {
-            Values::Real(_) => Kind::Real,
-            Values::Whole(_) => Kind::Whole,
-            Values::Flag(_) => Kind::Flag,
-            Values::Text(_) => Kind::Text,
+            ColumnValues::Real(_) => ColumnType::Real,
+            ColumnValues::Whole(_) => ColumnType::Whole,
+            ColumnValues::Flag(_) => ColumnType::Flag,
+            ColumnValues::Text(_) => ColumnType::Text,
         }
     }
 
     fn cell(&self, row: usize) -> Option<Cell<'_>> {
         match self {
             // No format has a number for what is not one.
-            Values::Real(values) => values[row].filter(|value| value.is_finite()).map(Cell::Real),
-            Values::Whole(values) => values[row].map(Cell::Whole),
-            Values::Flag(values) => values[row].map(Cell::Flag),
-            Values::Text(values) => values[row].as_deref().map(Cell::Text),
+            ColumnValues::Real(values) => values[row].filter(|value| value.is_finite()).map(Cell::Real),
+            ColumnValues::Whole(values) => values[row].map(Cell::Whole),
+            ColumnValues::Flag(values) => values[row].map(Cell::Flag),
+            ColumnValues::Text(values) => values[row].as_deref().map(Cell::Text),
         }
     }
 
     fn known(&self) -> bool {
         match self {
-            Values::Real(values) => values.iter().any(Option::is_some),
-            Values::Whole(values) => values.iter().any(Option::is_some),
-            Values::Flag(values) => values.iter().any(Option::is_some),
-            Values::Text(values) => values.iter().any(Option::is_some),
+            ColumnValues::Real(values) => values.iter().any(Option::is_some),
+            ColumnValues::Whole(values) => values.iter().any(Option::is_some),
+            ColumnValues::Flag(values) => values.iter().any(Option::is_some),
+            ColumnValues::Text(values) => values.iter().any(Option::is_some),
         }
     }
 }
@@ -218,69 +218,69 @@ pub(super) struct Table<'a> {
 
 pub(super) struct Field<'a> {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ColumnType,
     /// Whether every row has a value.
     pub(super) certain: bool,
     pub(super) cell: Box<dyn Fn(usize) -> Option<Cell<'a>> + 'a>,
 }
 
 impl<'a> Field<'a> {
-    fn certain(name: &'static str, kind: Kind, cell: impl Fn(usize) -> Cell<'a> + 'a) -> Self {
+    fn certain(name: &'static str, kind: ColumnType, cell: impl Fn(usize) -> Cell<'a> + 'a) -> Self {
         Field { name, kind, certain: true, cell: Box::new(move |row| Some(cell(row))) }
     }
 
-    fn of(column: &'a Column) -> Self {
+    fn from_column(column: &'a ExportColumn) -> Self {
         let cell = |row| column.values.cell(row);
         Field { name: column.name, kind: column.values.kind(), certain: false, cell: Box::new(cell) }
     }
 }
 
 /// What a ranking knows of an agent.
-enum Presence {
+enum RankedField {
     Real(fn(&RankedAgent) -> Option<f64>),
     Whole(fn(&RankedAgent) -> Option<usize>),
     Text(fn(&RankedAgent) -> Option<&String>),
 }
 
-const KNOWN: [(&str, Presence); 20] = [
-    ("rank", Presence::Whole(|row| Some(row.rank))),
-    ("influence", Presence::Real(|row| Some(row.influence))),
-    ("share", Presence::Real(|row| row.share)),
-    ("share_low", Presence::Real(|row| row.share_low)),
-    ("share_high", Presence::Real(|row| row.share_high)),
-    ("centrality", Presence::Real(|row| Some(row.centrality))),
-    ("informativeness", Presence::Real(|row| Some(row.informativeness))),
-    ("origin", Presence::Real(|row| Some(row.origin))),
-    ("rank_low", Presence::Whole(|row| row.rank_low)),
-    ("rank_high", Presence::Whole(|row| row.rank_high)),
-    ("top_k_probability", Presence::Real(|row| row.top_k_probability)),
-    ("p_value", Presence::Real(|row| row.p_value)),
-    ("error_probability", Presence::Real(|row| row.error_probability)),
-    ("contrarian", Presence::Text(|row| row.contrarian.as_ref())),
-    ("contrarian_margin", Presence::Real(|row| row.contrarian_margin)),
-    ("contrarian_standard_errors", Presence::Real(|row| row.contrarian_standard_errors)),
-    ("posts", Presence::Real(|row| row.posts)),
-    ("silent_share", Presence::Real(|row| row.silent_share)),
-    ("in_degree", Presence::Whole(|row| row.in_degree)),
-    ("pagerank", Presence::Real(|row| row.pagerank)),
+const KNOWN: [(&str, RankedField); 20] = [
+    ("rank", RankedField::Whole(|row| Some(row.rank))),
+    ("influence", RankedField::Real(|row| Some(row.influence))),
+    ("share", RankedField::Real(|row| row.share)),
+    ("share_low", RankedField::Real(|row| row.share_low)),
+    ("share_high", RankedField::Real(|row| row.share_high)),
+    ("centrality", RankedField::Real(|row| Some(row.centrality))),
+    ("informativeness", RankedField::Real(|row| Some(row.informativeness))),
+    ("origin", RankedField::Real(|row| Some(row.origin))),
+    ("rank_low", RankedField::Whole(|row| row.rank_low)),
+    ("rank_high", RankedField::Whole(|row| row.rank_high)),
+    ("top_k_probability", RankedField::Real(|row| row.top_k_probability)),
+    ("p_value", RankedField::Real(|row| row.p_value)),
+    ("error_probability", RankedField::Real(|row| row.error_probability)),
+    ("contrarian", RankedField::Text(|row| row.contrarian.as_ref())),
+    ("contrarian_margin", RankedField::Real(|row| row.contrarian_margin)),
+    ("contrarian_standard_errors", RankedField::Real(|row| row.contrarian_standard_errors)),
+    ("posts", RankedField::Real(|row| row.posts)),
+    ("silent_share", RankedField::Real(|row| row.silent_share)),
+    ("in_degree", RankedField::Whole(|row| row.in_degree)),
+    ("pagerank", RankedField::Real(|row| row.pagerank)),
 ];
 
-impl Network {
+impl ExportNetwork {
     /// The network of a model, with what a ranking of it knows.
     ///
     /// An error when the ranking is of another model: it names strangers, or other weights. A ranking of only the first few
     /// is fine; of the others less is known.
-    pub fn new(model: &Model, ranking: &Ranking, choice: &Choice) -> Result<Self, Error> {
+    pub fn new(model: &Model, ranking: &Ranking, choice: &EdgeFilter) -> Result<Self, Error> {
         let agents = model.roster.agents().to_vec();
         let mut rows: Vec<Option<&RankedAgent>> = vec![None; agents.len()];
         for row in &ranking.agents {
             rows[model.roster.agent(&row.agent)?] = Some(row);
         }
-        let mut agent_columns: Vec<Column> =
-            KNOWN.iter().map(|(name, known)| Column { name, values: values(known, &rows) }).collect();
+        let mut agent_columns: Vec<ExportColumn> =
+            KNOWN.iter().map(|(name, known)| ExportColumn { name, values: values(known, &rows) }).collect();
         agent_columns.retain(|column| column.values.known());
         let own = (0..agents.len()).map(|agent| Some(model.combination.weight(agent, agent))).collect();
-        agent_columns.push(Column { name: "self_weight", values: Values::Real(own) });
+        agent_columns.push(ExportColumn { name: "self_weight", values: ColumnValues::Real(own) });
 
         let tested = tested(model, ranking)?;
         let significant = |speaker, listener| tested.get(&(speaker, listener)).is_some_and(|found| found.1);
@@ -301,11 +301,11 @@ impl Network {
         if ranking.edges.is_some() {
             let p_values = edges.iter().map(|edge| test(edge).map(|found| found.0)).collect();
             let flags = edges.iter().map(|edge| test(edge).map(|found| found.1)).collect();
-            edge_columns.push(Column { name: "p_value", values: Values::Real(p_values) });
-            edge_columns.push(Column { name: "significant", values: Values::Flag(flags) });
+            edge_columns.push(ExportColumn { name: "p_value", values: ColumnValues::Real(p_values) });
+            edge_columns.push(ExportColumn { name: "significant", values: ColumnValues::Flag(flags) });
         }
         let history = history(model, &edges, choice, wanted);
-        Ok(Network {
+        Ok(ExportNetwork {
             description: description(model, ranking),
             facts: facts(model, ranking),
             agents,
@@ -334,44 +334,46 @@ impl Network {
         let rows: HashMap<&str, &RankedAgent> = ranking.agents.iter().map(|row| (row.agent.as_str(), row)).collect();
         let looks = self.agents.iter().enumerate().map(|(agent, name)| {
             let row = rows.get(name.as_str());
-            Look {
+            NodeStyle {
                 size: 8.0 + 52.0 * row.and_then(|row| row.share).unwrap_or_default().clamp(0.0, 1.0).sqrt(),
                 colour: colour(model, row.and_then(|row| row.contrarian.as_ref()).unwrap_or(&ranking.truth)),
                 // Figures count down the page, Gephi up.
                 place: places.get(agent).map(|(x, y)| ((x - 0.5) * SIDE, (0.5 - y) * SIDE)),
             }
         });
-        Network { looks: looks.collect(), ..self }
+        ExportNetwork { looks: looks.collect(), ..self }
     }
 
     pub(super) fn agent_table(&self) -> Table<'_> {
-        let mut fields = vec![Field::certain("id", Kind::Text, |row| Cell::Text(&self.agents[row]))];
-        fields.extend(self.agent_columns.iter().map(Field::of));
+        let mut fields = vec![Field::certain("id", ColumnType::Text, |row| Cell::Text(&self.agents[row]))];
+        fields.extend(self.agent_columns.iter().map(Field::from_column));
         Table { rows: self.agents.len(), fields }
     }
 
     pub(super) fn edge_table(&self) -> Table<'_> {
         let name = |agent: usize| Cell::Text(&self.agents[agent]);
         let mut fields = vec![
-            Field::certain("source", Kind::Text, move |row| name(self.edges[row].speaker)),
-            Field::certain("target", Kind::Text, move |row| name(self.edges[row].listener)),
-            Field::certain("weight", Kind::Real, |row| Cell::Real(self.edges[row].weight)),
+            Field::certain("source", ColumnType::Text, move |row| name(self.edges[row].speaker)),
+            Field::certain("target", ColumnType::Text, move |row| name(self.edges[row].listener)),
+            Field::certain("weight", ColumnType::Real, |row| Cell::Real(self.edges[row].weight)),
         ];
-        fields.extend(self.edge_columns.iter().map(Field::of));
+        fields.extend(self.edge_columns.iter().map(Field::from_column));
         Table { rows: self.edges.len(), fields }
     }
 
     pub(super) fn fact_table(&self) -> Table<'_> {
-        Table { rows: 1, fields: self.facts.iter().map(Field::of).collect() }
+        Table { rows: 1, fields: self.facts.iter().map(Field::from_column).collect() }
     }
 }
 
-fn values(known: &Presence, rows: &[Option<&RankedAgent>]) -> Values {
+fn values(known: &RankedField, rows: &[Option<&RankedAgent>]) -> ColumnValues {
     let rows = rows.iter().copied();
     match known {
-        Presence::Real(get) => Values::Real(rows.map(|row| row.and_then(get)).collect()),
-        Presence::Whole(get) => Values::Whole(rows.map(|row| row.and_then(get).map(|value| value as i64)).collect()),
-        Presence::Text(get) => Values::Text(rows.map(|row| row.and_then(get).cloned()).collect()),
+        RankedField::Real(get) => ColumnValues::Real(rows.map(|row| row.and_then(get)).collect()),
+        RankedField::Whole(get) => {
+            ColumnValues::Whole(rows.map(|row| row.and_then(get).map(|value| value as i64)).collect())
+        }
+        RankedField::Text(get) => ColumnValues::Text(rows.map(|row| row.and_then(get).cloned()).collect()),
     }
 }
 
@@ -407,19 +409,19 @@ fn description(model: &Model, ranking: &Ranking) -> String {
     )
 }
 
-fn facts(model: &Model, ranking: &Ranking) -> Vec<Column> {
-    let text = |text: &str| Values::Text(vec![Some(text.to_owned())]);
-    let real = |value: f64| Values::Real(vec![Some(value)]);
+fn facts(model: &Model, ranking: &Ranking) -> Vec<ExportColumn> {
+    let text = |text: &str| ColumnValues::Text(vec![Some(text.to_owned())]);
+    let real = |value: f64| ColumnValues::Real(vec![Some(value)]);
     let facts = [
         ("truth", text(&ranking.truth)),
         ("agreement", real(ranking.agreement)),
         ("reference", text(&ranking.reference)),
         ("method", text(model.method.name())),
         ("adaptation", real(model.adaptation)),
-        ("supported", Values::Flag(vec![Some(ranking.verdict.supported())])),
+        ("supported", ColumnValues::Flag(vec![Some(ranking.verdict.supported())])),
         ("verdict", text(&ranking.verdict.to_string())),
     ];
-    facts.into_iter().map(|(name, values)| Column { name, values }).collect()
+    facts.into_iter().map(|(name, values)| ExportColumn { name, values }).collect()
 }
 
 /// Red, green and blue of a hypothesis in the house palette.
@@ -431,7 +433,12 @@ fn colour(model: &Model, hypothesis: &str) -> (u8, u8, u8) {
 }
 
 /// Each moment holds until the next one is known, the last one until the end.
-fn history(model: &Model, edges: &[Edge], choice: &Choice, wanted: impl Fn(usize, usize) -> bool) -> Option<History> {
+fn history(
+    model: &Model,
+    edges: &[Edge],
+    choice: &EdgeFilter,
+    wanted: impl Fn(usize, usize) -> bool,
+) -> Option<History> {
     let track = &model.track;
     let mut moments: Vec<(usize, &Combination, &Evidence)> =
         track.history.iter().map(|past| (past.step, &past.combination, &past.evidence)).collect();
@@ -591,15 +598,15 @@ pub(super) mod tests {
         ranking
     }
 
-    pub(in super::super) fn hostile() -> Network {
+    pub(in super::super) fn hostile() -> ExportNetwork {
         let model = crowd();
         let ranking = ranked(&model);
-        Network::new(&model, &ranking, &Choice::default()).unwrap().drawn(&model, &ranking)
+        ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).unwrap().drawn(&model, &ranking)
     }
 
     /// One agent whom nobody hears; no model is that small, but a description may be.
-    pub(in super::super) fn lonely() -> Network {
-        Network { agents: vec!["solo".to_owned()], ..Network::default() }
+    pub(in super::super) fn lonely() -> ExportNetwork {
+        ExportNetwork { agents: vec!["solo".to_owned()], ..ExportNetwork::default() }
     }
 
     fn watched() -> Model {
@@ -615,9 +622,9 @@ pub(super) mod tests {
         model
     }
 
-    pub(in super::super) fn tracked() -> Network {
+    pub(in super::super) fn tracked() -> ExportNetwork {
         let model = watched();
-        Network::new(&model, &Ranking::new(&model).unwrap(), &Choice::default()).unwrap()
+        ExportNetwork::new(&model, &Ranking::new(&model).unwrap(), &EdgeFilter::default()).unwrap()
     }
 
     /// Another reader can read it.
@@ -630,21 +637,22 @@ pub(super) mod tests {
     fn edges_are_chosen() {
         let model = crowd();
         let ranking = ranked(&model);
-        let count = |choice: Choice| Network::new(&model, &ranking, &choice).unwrap().edges.len();
-        assert_eq!(count(Choice::default()), 6);
-        assert_eq!(count(Choice { own: true, ..Choice::default() }), 10);
-        assert_eq!(count(Choice { min_weight: 0.3, ..Choice::default() }), 4);
-        assert_eq!(count(Choice { significant: true, ..Choice::default() }), 3);
-        assert_eq!(count(Choice { min_weight: 2.0, ..Choice::default() }), 0);
+        let count = |choice: EdgeFilter| ExportNetwork::new(&model, &ranking, &choice).unwrap().edges.len();
+        assert_eq!(count(EdgeFilter::default()), 6);
+        assert_eq!(count(EdgeFilter { own: true, ..EdgeFilter::default() }), 10);
+        assert_eq!(count(EdgeFilter { min_weight: 0.3, ..EdgeFilter::default() }), 4);
+        assert_eq!(count(EdgeFilter { significant: true, ..EdgeFilter::default() }), 3);
+        assert_eq!(count(EdgeFilter { min_weight: 2.0, ..EdgeFilter::default() }), 0);
     }
 
     #[test]
     fn weights_below_zero_are_counted_or_kept() {
         let model = model(&["a", "b"], vec![1.2, -0.2, 0.5, 0.5]);
         let ranking = Ranking::new(&model).unwrap();
-        let network = Network::new(&model, &ranking, &Choice::default()).unwrap();
+        let network = ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).unwrap();
         assert_eq!((network.edges.len(), network.negative), (1, 1));
-        let network = Network::new(&model, &ranking, &Choice { negative: true, ..Choice::default() }).unwrap();
+        let network =
+            ExportNetwork::new(&model, &ranking, &EdgeFilter { negative: true, ..EdgeFilter::default() }).unwrap();
         assert_eq!((network.edges.len(), network.negative, network.edges[0].weight), (2, 0, -0.2));
     }
 
@@ -652,7 +660,7 @@ pub(super) mod tests {
     fn dense_and_sparse_models_are_the_same_network() {
         let dense = crowd();
         let sparse = Model { combination: dense.combination.to_sparse(), ..dense.clone() };
-        let network = |model: &Model| Network::new(model, &ranked(model), &Choice::default()).unwrap();
+        let network = |model: &Model| ExportNetwork::new(model, &ranked(model), &EdgeFilter::default()).unwrap();
         let (dense, sparse) = (network(&dense), network(&sparse));
         assert_eq!((dense.edges, dense.agent_columns), (sparse.edges, sparse.agent_columns));
     }
@@ -663,8 +671,11 @@ pub(super) mod tests {
         let found = influence(&model).unwrap();
         assert_eq!(network.agents, model.roster.agents());
         let column = |name: &str| &network.agent_columns.iter().find(|column| column.name == name).unwrap().values;
-        assert_eq!(*column("influence"), Values::Real(found.influence.iter().copied().map(Some).collect()));
-        assert_eq!(*column("self_weight"), Values::Real(vec![Some(0.5), Some(0.25), Some(0.699_999_999), Some(0.4)]));
+        assert_eq!(*column("influence"), ColumnValues::Real(found.influence.iter().copied().map(Some).collect()));
+        assert_eq!(
+            *column("self_weight"),
+            ColumnValues::Real(vec![Some(0.5), Some(0.25), Some(0.699_999_999), Some(0.4)])
+        );
         // Nobody counted posts.
         assert!(network.agent_columns.iter().all(|column| column.name != "posts"));
         assert!(network.looks.iter().all(|look| look.place.is_some() && look.size >= 8.0));
@@ -675,17 +686,17 @@ pub(super) mod tests {
         let model = crowd();
         let mut ranking = ranked(&model);
         ranking.agents.truncate(1);
-        let network = Network::new(&model, &ranking, &Choice::default()).unwrap();
-        let Values::Whole(ranks) = &network.agent_columns[0].values else { panic!("ranks are counts") };
+        let network = ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).unwrap();
+        let ColumnValues::Whole(ranks) = &network.agent_columns[0].values else { panic!("ranks are counts") };
         assert_eq!(ranks.iter().flatten().collect::<Vec<_>>(), [&1]);
         if let Some(edges) = &mut ranking.edges {
             edges[0].weight += 0.1;
         }
-        let told = Network::new(&model, &ranking, &Choice::default()).unwrap_err().to_string();
+        let told = ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).unwrap_err().to_string();
         assert!(told.contains("the ranking is of another model"), "{told}");
         ranking.edges = None;
         ranking.agents[0].agent = "stranger".to_owned();
-        assert!(Network::new(&model, &ranking, &Choice::default()).is_err());
+        assert!(ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).is_err());
     }
 
     #[test]
@@ -714,13 +725,13 @@ pub(super) mod tests {
     fn what_holds_in_the_end_is_the_last_moment() {
         let mut model = watched();
         model.track.history.pop();
-        let network = Network::new(&model, &Ranking::new(&model).unwrap(), &Choice::default()).unwrap();
+        let network = ExportNetwork::new(&model, &Ranking::new(&model).unwrap(), &EdgeFilter::default()).unwrap();
         let history = network.history.unwrap();
         assert_eq!(history.bounds, ["10", "39", "39"]);
         assert_eq!(history.weights, [vec![Some(0.5), Some(0.75)], vec![Some(0.25), None]]);
         assert_eq!(history.gone, [Edge { speaker: 1, listener: 0, weight: 0.0 }]);
         model.diagnostics.steps = None;
-        let network = Network::new(&model, &Ranking::new(&model).unwrap(), &Choice::default()).unwrap();
+        let network = ExportNetwork::new(&model, &Ranking::new(&model).unwrap(), &EdgeFilter::default()).unwrap();
         assert_eq!(network.history.unwrap().bounds, ["10", "10"]);
     }
 

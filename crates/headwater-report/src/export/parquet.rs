@@ -1,6 +1,6 @@
 //! Edges and nodes as Parquet: the same columns as CSV, typed, null for what is not known.
 
-use super::network::{Cell, Kind, Network, Table};
+use super::network::{Cell, ColumnType, ExportNetwork, Table};
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
@@ -14,21 +14,21 @@ use std::sync::Arc;
 const BATCH: usize = 1 << 16;
 
 /// Who hears whom.
-pub fn edges(network: &Network, out: impl Write + Send) -> Result<(), Error> {
+pub fn edges(network: &ExportNetwork, out: impl Write + Send) -> Result<(), Error> {
     write(&network.edge_table(), out)
 }
 
 /// The agents.
-pub fn nodes(network: &Network, out: impl Write + Send) -> Result<(), Error> {
+pub fn nodes(network: &ExportNetwork, out: impl Write + Send) -> Result<(), Error> {
     write(&network.agent_table(), out)
 }
 
 fn write(table: &Table<'_>, out: impl Write + Send) -> Result<(), Error> {
-    let kind = |kind: Kind| match kind {
-        Kind::Real => DataType::Float64,
-        Kind::Whole => DataType::Int64,
-        Kind::Flag => DataType::Boolean,
-        Kind::Text => DataType::Utf8,
+    let kind = |kind: ColumnType| match kind {
+        ColumnType::Real => DataType::Float64,
+        ColumnType::Whole => DataType::Int64,
+        ColumnType::Flag => DataType::Boolean,
+        ColumnType::Text => DataType::Utf8,
     };
     let fields = table.fields.iter().map(|field| Field::new(field.name, kind(field.kind), !field.certain));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
@@ -48,24 +48,24 @@ fn write(table: &Table<'_>, out: impl Write + Send) -> Result<(), Error> {
     writer.into_inner().map_err(Error::other)?.flush()
 }
 
-fn column<'a>(kind: Kind, cells: impl Iterator<Item = Option<Cell<'a>>>) -> ArrayRef {
+fn column<'a>(kind: ColumnType, cells: impl Iterator<Item = Option<Cell<'a>>>) -> ArrayRef {
     match kind {
-        Kind::Real => {
+        ColumnType::Real => {
             let mut builder = Float64Builder::new();
             cells.for_each(|cell| builder.append_option(cell.and_then(Cell::real)));
             Arc::new(builder.finish())
         }
-        Kind::Whole => {
+        ColumnType::Whole => {
             let mut builder = Int64Builder::new();
             cells.for_each(|cell| builder.append_option(cell.and_then(Cell::whole)));
             Arc::new(builder.finish())
         }
-        Kind::Flag => {
+        ColumnType::Flag => {
             let mut builder = BooleanBuilder::new();
             cells.for_each(|cell| builder.append_option(cell.and_then(Cell::flag)));
             Arc::new(builder.finish())
         }
-        Kind::Text => {
+        ColumnType::Text => {
             let mut builder = StringBuilder::new();
             cells.for_each(|cell| builder.append_option(cell.and_then(Cell::text)));
             Arc::new(builder.finish())

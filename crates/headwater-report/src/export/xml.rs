@@ -8,7 +8,7 @@ const REPLACEMENT: char = '\u{fffd}';
 
 /// Everything an XML writer needs to know of texts it has written.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct XmlText {
     /// Characters that were replaced.
     pub(super) replaced: usize,
 }
@@ -17,7 +17,7 @@ fn forbidden(letter: char) -> bool {
     matches!(letter, '\u{0}'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
 
-impl Texts {
+impl XmlText {
     /// With a sign in place of what XML cannot hold.
     fn allowed<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         let bad = text.chars().filter(|letter| forbidden(*letter)).count();
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_xml_cannot_hold_is_replaced_and_counted() {
-        let mut texts = Texts::default();
+        let mut texts = XmlText::default();
         assert_eq!(
             texts.escape("<a href=\"&\">\n\u{1}\u{ffff}"),
             "&lt;a href=&quot;&amp;&quot;&gt;&#10;\u{fffd}\u{fffd}"

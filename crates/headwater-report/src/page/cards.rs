@@ -36,12 +36,12 @@ pub struct Card {
     /// Strongest paths into it: agents from the source on, strength.
     pub paths: Vec<(Vec<usize>, f64)>,
     /// What if it were gone.
-    pub without: Option<Without>,
+    pub without: Option<RemovalEffect>,
 }
 
 /// The others without an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Without {
+pub struct RemovalEffect {
     /// Their belief in the truth now.
     pub before: f64,
     /// And then.
@@ -149,7 +149,7 @@ fn times(ratio: f64) -> String {
     }
 }
 
-fn without(model: &Model, agent: usize, truth: usize, outcome: &WhatIf) -> Without {
+fn without(model: &Model, agent: usize, truth: usize, outcome: &WhatIf) -> RemovalEffect {
     let [before, after] = outcome.belief(truth);
     let fine = |share: f64| format!("{:.2}%", 100.0 * share);
     let (from, to) = (fine(before), fine(after));
@@ -164,7 +164,7 @@ fn without(model: &Model, agent: usize, truth: usize, outcome: &WhatIf) -> Witho
         words.push_str(&format!(" {} would have nobody else to hear.", count(outcome.stranded.len(), "agent")));
     }
     let most = shifts(outcome, truth, FEW).into_iter();
-    Without {
+    RemovalEffect {
         before: brief(before),
         after: brief(after),
         words,

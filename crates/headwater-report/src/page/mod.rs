@@ -11,7 +11,7 @@ pub(crate) mod opinions;
 mod pack;
 mod verdict;
 
-pub use cards::{Card, Without};
+pub use cards::{Card, RemovalEffect};
 pub use opinions::Opinions;
 pub use pack::Packed;
 pub use verdict::PageVerdict;
@@ -129,7 +129,7 @@ pub struct Page {
     /// As `rank` prints it, without its edges.
     pub ranking: Ranking,
     /// Who listens to whom.
-    pub network: Network,
+    pub network: PageNetwork,
     /// One per agent, in the model's order.
     pub cards: Vec<Card>,
     /// Absent without beliefs.
@@ -137,10 +137,10 @@ pub struct Page {
     pub opinions: Option<Opinions>,
     /// Absent for large networks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heat: Option<Heat>,
+    pub heat: Option<PageHeatmap>,
     /// Of a tracked model, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Snapshot>,
+    pub history: Vec<PageSnapshot>,
     /// Label and value.
     pub quality: Vec<(String, String)>,
     /// Label and value.
@@ -153,7 +153,7 @@ pub struct Page {
 
 /// Who listens to whom, the strongest edges first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Network {
+pub struct PageNetwork {
     /// x and y of each agent in turn, 0…1.
     pub places: Packed,
     /// Agents.
@@ -176,7 +176,7 @@ pub struct Network {
 
 /// Weights as a heat map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Heat {
+pub struct PageHeatmap {
     /// Agents by rank: row and column i are agent `order[i]`.
     pub order: Vec<usize>,
     /// Row = speaker, column = listener, row by row.
@@ -188,7 +188,7 @@ pub struct Heat {
 
 /// The network as it was at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct PageSnapshot {
     /// When.
     pub time: String,
     /// By the model's order.
@@ -202,7 +202,7 @@ pub struct Snapshot {
 }
 
 /// Speaker, listener, weight.
-type Edge = (usize, usize, f64);
+type WeightedEdge = (usize, usize, f64);
 
 impl Page {
     /// Gathers everything. Cost at 500 agents: about a second, most of it what-ifs and paths.
@@ -311,9 +311,9 @@ fn checked(model: &Model, ranking: &Ranking, found: &Influence) -> Result<Vec<us
 }
 
 /// Positive weights between different agents, the strongest first.
-pub(crate) fn strongest_edges(model: &Model) -> Vec<Edge> {
-    let heard = |&(speaker, listener, weight): &Edge| speaker != listener && weight > ROUNDING;
-    let mut edges: Vec<Edge> = model.combination.edges().filter(heard).collect();
+pub(crate) fn strongest_edges(model: &Model) -> Vec<WeightedEdge> {
+    let heard = |&(speaker, listener, weight): &WeightedEdge| speaker != listener && weight > ROUNDING;
+    let mut edges: Vec<WeightedEdge> = model.combination.edges().filter(heard).collect();
     edges.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
     edges
 }
@@ -340,7 +340,12 @@ fn title(from: &ReportInput<'_>) -> String {
     }
 }
 
-fn network(from: &ReportInput<'_>, given: bool, all: &[Edge], kept: &[Edge]) -> Result<Network, Error> {
+fn network(
+    from: &ReportInput<'_>,
+    given: bool,
+    all: &[WeightedEdge],
+    kept: &[WeightedEdge],
+) -> Result<PageNetwork, Error> {
     let roster = &from.model.roster;
     let agents = roster.agents().len();
     let heaviest = kept.first().map_or(0.0, |edge| edge.2);
@@ -360,11 +365,12 @@ fn network(from: &ReportInput<'_>, given: bool, all: &[Edge], kept: &[Edge]) -> 
         }
     };
     // An edge that was not tested is not significant.
-    let test =
-        |edge: &Edge| tested.as_ref().map(|tested| tested.get(&(edge.0, edge.1)).copied().unwrap_or((1.0, false)));
+    let test = |edge: &WeightedEdge| {
+        tested.as_ref().map(|tested| tested.get(&(edge.0, edge.1)).copied().unwrap_or((1.0, false)))
+    };
     let tests: Option<Vec<(f64, bool)>> = tested.as_ref().and_then(|_| kept.iter().map(test).collect());
     let places = places(agents, all).into_iter().flat_map(|(x, y)| [x, y]);
-    Ok(Network {
+    Ok(PageNetwork {
         places: Packed::between(places, (0.0, 1.0), 16),
         speakers: Packed::indices(kept.iter().map(|edge| edge.0), agents),
         listeners: Packed::indices(kept.iter().map(|edge| edge.1), agents),
@@ -377,7 +383,7 @@ fn network(from: &ReportInput<'_>, given: bool, all: &[Edge], kept: &[Edge]) -> 
     })
 }
 
-fn heat(from: &ReportInput<'_>, order: &[usize]) -> Heat {
+fn heat(from: &ReportInput<'_>, order: &[usize]) -> PageHeatmap {
     let model = from.model;
     let names = model.roster.agents();
     let learned = &model.combination;
@@ -394,14 +400,14 @@ fn heat(from: &ReportInput<'_>, order: &[usize]) -> Heat {
     let learned_weight = |(speaker, listener): (usize, usize)| learned.weight(speaker, listener);
     let all = cells().map(learned_weight).chain(cells().filter_map(true_weight));
     let ends = all.fold((0.0f64, 0.0f64), |(low, high), value| (low.min(value), high.max(value)));
-    Heat {
+    PageHeatmap {
         learned: Packed::between(cells().map(learned_weight), ends, 8),
         known: known.is_some().then(|| Packed::between(cells().map(|cell| true_weight(cell).unwrap_or(0.0)), ends, 8)),
         order: order.to_vec(),
     }
 }
 
-fn history(model: &Model, edges: &[Edge], left_off: &mut Vec<String>) -> Result<Vec<Snapshot>, Error> {
+fn history(model: &Model, edges: &[WeightedEdge], left_off: &mut Vec<String>) -> Result<Vec<PageSnapshot>, Error> {
     let all = &model.track.history;
     let agents = model.roster.agents().len();
     // Three numbers of about ten letters per agent, four letters for three edges.
@@ -427,7 +433,7 @@ fn history(model: &Model, edges: &[Edge], left_off: &mut Vec<String>) -> Result<
             edges.iter().map(|&(speaker, listener, _)| then.combination.weight(speaker, listener)).collect();
         let ends = weights.iter().fold((0.0f64, 0.0f64), |(low, high), value| (low.min(*value), high.max(*value)));
         let brief = |values: Vec<f64>| values.into_iter().map(brief).collect();
-        snapshots.push(Snapshot {
+        snapshots.push(PageSnapshot {
             time: model.track.time(snapshot.step),
             share: brief(found.share.unwrap_or_else(|| vec![0.0; agents])),
             centrality: brief(found.centrality.values),

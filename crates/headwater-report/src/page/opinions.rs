@@ -32,7 +32,7 @@ pub struct Opinions {
 }
 
 /// Sums of beliefs, by agent of the model and point in time: |Θ| numbers and how many were added.
-pub(crate) struct Sums {
+pub(crate) struct BeliefSums {
     hypotheses: usize,
     /// Points in time.
     pub(crate) points: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Sums {
     spoken: Vec<u32>,
 }
 
-impl Sums {
+impl BeliefSums {
     /// At most so many points in time.
     pub(crate) fn new(model: &Model, panel: &Panel, most: usize) -> Result<Self, Error> {
         let wrong = |problem: String| Error::Beliefs { problem };
@@ -71,7 +71,7 @@ impl Sums {
                 out.iter_mut().zip(&belief).for_each(|(sum, value)| *sum += value);
             }
         }
-        Ok(Sums { hypotheses, points, merged, sums, spoken })
+        Ok(BeliefSums { hypotheses, points, merged, sums, spoken })
     }
 
     /// What an agent thought of a hypothesis at a point, where it spoke.
@@ -103,7 +103,7 @@ impl Sums {
 
 impl Opinions {
     pub(super) fn new(model: &Model, panel: &Panel) -> Result<Self, Error> {
-        let sums = &Sums::new(model, panel, POINTS)?;
+        let sums = &BeliefSums::new(model, panel, POINTS)?;
         let (agents, hypotheses, points) = (model.roster.agents().len(), model.roster.hypotheses().len(), sums.points);
         let cells = (0..agents).flat_map(|agent| {
             (0..hypotheses - 1)

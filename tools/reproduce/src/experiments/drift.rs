@@ -11,7 +11,7 @@ use headwater::learn::track::{TrackParams, Tracker};
 use headwater::model::ChangeKind;
 use headwater::simulate::{Change, WorldParams};
 use headwater::words::number;
-use headwater_report::{Axis, Chart, Figure, Series};
+use headwater_report::{Axis, Chart, ChartSeries, Figure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -208,7 +208,7 @@ pub(crate) fn state(context: &ExperimentContext<'_>) -> Result<ExperimentResult,
     })
 }
 
-fn figure(title: &str, series: Vec<Series>) -> Figure {
+fn figure(title: &str, series: Vec<ChartSeries>) -> Figure {
     let chart = Chart { title: title.to_owned(), x: Axis::linear("step i"), y: Axis::log("‖A_i − A‖²"), series };
     let panels = twice(&chart, (1e-2, 10.0), (1e-31, 30.0));
     Figure { title: "Error of the learned weights under change".into(), panels, columns: 2 }

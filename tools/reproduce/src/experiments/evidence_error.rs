@@ -6,7 +6,7 @@ use crate::curves::{SeedRange, curve, final_mean, mean, reference, spaced, twice
 use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
 use crate::simulation::{self, CHECKPOINTS, PRINTED, PaperNetwork, evidence_distance, until};
 use headwater::words::number;
-use headwater_report::{Axis, Chart, Figure, Series};
+use headwater_report::{Axis, Chart, ChartSeries, Figure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
     let seeds = context.seeds();
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
     let found: Vec<EvidenceErrors> = context.jobs.all(&keys, |index| one(&network, seeds[index]))?;
-    let mut series: Vec<Series> = Vec::new();
+    let mut series: Vec<ChartSeries> = Vec::new();
     let mut theirs = Vec::new();
     for (window, _) in PRINTED {
         let points = context.released.curve(&format!("L_w{window}"))?;

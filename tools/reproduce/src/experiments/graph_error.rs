@@ -7,8 +7,8 @@ use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
 use crate::simulation::{self, CHECKPOINTS, PRINTED, PaperNetwork, distance, until};
 use headwater::learn::gsl::Gsl;
 use headwater::words::number;
-use headwater::{Evidence, Panel as Beliefs};
-use headwater_report::{Axis, Chart, Figure, Panel, Series};
+use headwater::{Evidence, Panel};
+use headwater_report::{Axis, Chart, ChartSeries, Figure, FigurePanel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -73,13 +73,13 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
     for (file, name) in AUTHORS {
         authors.extend(context.released.curve(file)?.map(|points| (name, points)));
     }
-    let beside: Vec<Series> =
+    let beside: Vec<ChartSeries> =
         authors.iter().map(|(name, points)| reference(&format!("authors, {name}"), points, 150)).collect();
     let panel = |title: &str, which: &[usize], (low, high): (f64, f64)| {
         let mut lines = beside.clone();
         lines.extend(which.iter().map(|&index| series(&setups[index])));
         lines.push(ours());
-        Panel::Chart(Chart {
+        FigurePanel::Chart(Chart {
             title: title.to_owned(),
             x: Axis::log("step i"),
             y: Axis::log("‖A_i − A‖²").between(low, high),
@@ -172,7 +172,7 @@ fn one(network: &PaperNetwork, setups: &[CurveSetup], seed: u64) -> Result<Weigh
 }
 
 /// Errors at the drawn steps, and their mean over the last ones.
-fn follow(panel: &Beliefs, evidence: &Evidence, columns: &[f64], setup: &CurveSetup) -> Result<(Vec<f64>, f64), Error> {
+fn follow(panel: &Panel, evidence: &Evidence, columns: &[f64], setup: &CurveSetup) -> Result<(Vec<f64>, f64), Error> {
     let mut learner: Gsl = simulation::gsl(panel, setup.window, setup.rate)?;
     if setup.known {
         learner = learner.knowing(evidence.clone())?;

@@ -8,7 +8,7 @@ use crate::simulation::{self, PaperNetwork, until};
 use headwater::simulate::WorldParams;
 use headwater::words::{number, percent};
 use headwater::{Model, influence};
-use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
+use headwater_report::{Axis, Chart, ChartSeries, Figure, FigurePanel, Point, Shape};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -46,14 +46,14 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
         };
         let truth: Vec<Point> = (0..agents).map(|agent| Point::new(agent as f64, found[0].truth[agent])).collect();
         let words = if case == 1 { "1 influential agent".to_owned() } else { format!("{case} influential agents") };
-        panels.push(Panel::Chart(Chart {
+        panels.push(FigurePanel::Chart(Chart {
             title: words.clone(),
             x: Axis::named("agent", (0..agents).map(|agent| agent.to_string()).collect()),
             y: Axis::linear("share of influence"),
             series: vec![
-                Series::new("true", Shape::Bars, truth),
-                Series::new("the paper's learner, M = 50", Shape::Bars, bars(|shares| &shares.paper)),
-                Series::new("ours, 200 steps", Shape::Bars, bars(|shares| &shares.ours)),
+                ChartSeries::new("true", Shape::Bars, truth),
+                ChartSeries::new("the paper's learner, M = 50", Shape::Bars, bars(|shares| &shares.paper)),
+                ChartSeries::new("ours, 200 steps", Shape::Bars, bars(|shares| &shares.ours)),
             ],
         }));
         let hits =

@@ -6,7 +6,7 @@ use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
 use crate::simulation::{self, PaperNetwork, distance, until};
 use headwater::Combination;
 use headwater::words::number;
-use headwater_report::{Figure, Heat, Panel};
+use headwater_report::{Figure, FigurePanel, Heatmap};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
     let darkest = shown.iter().flat_map(|(_, weights)| weights.to_columns()).fold(0.0f64, |most, v| most.max(v.abs()));
     let heat = |(title, weights): &(&str, Combination)| {
         let row = |speaker: usize| (0..size).map(|listener| weights.weight(speaker, listener)).collect();
-        Panel::Heat(Heat {
+        FigurePanel::Heatmap(Heatmap {
             title: (*title).to_owned(),
             rows: "speaker".into(),
             columns: "listener".into(),

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::claim::{ClaimStatus, NONE, PaperClaim};
 use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
 use headwater::words::number;
-use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
+use headwater_report::{Axis, Chart, ChartSeries, Figure, FigurePanel, Point, Shape};
 use headwater_score::{Builtin, ModelSource, Scorer};
 use serde_json::json;
 
@@ -30,18 +30,21 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
         .transpose()?;
     let points = |values: &[f64]| values.iter().enumerate().map(|(x, y)| Point::new(x as f64, *y)).collect();
     let mut series = vec![
-        Series::new("the paper", Shape::Bars, points(&SAMPLES.map(|(_, probability)| probability))),
-        Series::new("builtin", Shape::Bars, points(&builtin)),
+        ChartSeries::new("the paper", Shape::Bars, points(&SAMPLES.map(|(_, probability)| probability))),
+        ChartSeries::new("builtin", Shape::Bars, points(&builtin)),
     ];
-    series.extend(roberta.as_ref().map(|values| Series::new("roberta", Shape::Bars, points(values))));
+    series.extend(roberta.as_ref().map(|values| ChartSeries::new("roberta", Shape::Bars, points(values))));
     let chart = Chart {
         title: "positive / (negative + positive)".into(),
         x: Axis::named("sample post", (1..=SAMPLES.len()).map(|number| number.to_string()).collect()),
         y: Axis::linear("probability").between(0.0, 1.05),
         series,
     };
-    let figure =
-        Figure { title: "Sentiment of the paper's sample posts".into(), panels: vec![Panel::Chart(chart)], columns: 1 };
+    let figure = Figure {
+        title: "Sentiment of the paper's sample posts".into(),
+        panels: vec![FigurePanel::Chart(chart)],
+        columns: 1,
+    };
     let claim = |(index, (text, paper)): (usize, &(&str, f64))| {
         let met = roberta.as_ref().map(|values| values[index]);
         let side = |value: f64| (value > 0.5) == (*paper > 0.5);

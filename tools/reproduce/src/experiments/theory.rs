@@ -11,8 +11,8 @@ use crate::simulation::{self, evidence_distance, until};
 use faer::{Mat, Side};
 use headwater::simulate::{Likelihoods, World, WorldParams, run as run_world};
 use headwater::words::number;
-use headwater::{Combination, Model, Panel as Beliefs};
-use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
+use headwater::{Combination, Model, Panel};
+use headwater_report::{Axis, Chart, ChartSeries, Figure, FigurePanel, Point, Shape};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -79,13 +79,13 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
         let (first, last) = (points[0], points[points.len() - 1]);
         let line = vec![first, Point::new(last.x, first.y * (last.x / first.x).powf(bound))];
         let line = line.into_iter().map(|point| Point::new(point.x, point.y)).collect();
-        Panel::Chart(Chart {
+        FigurePanel::Chart(Chart {
             title: title.to_owned(),
             x,
             y: Axis::log(y),
             series: vec![
-                Series::new(&format!("slope {bound}"), Shape::Reference, line),
-                Series::new(&name, Shape::Dots, points),
+                ChartSeries::new(&format!("slope {bound}"), Shape::Reference, line),
+                ChartSeries::new(&name, Shape::Dots, points),
             ],
         })
     };
@@ -123,17 +123,17 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
                 &evidence,
                 -1.0,
             ),
-            Panel::Chart(Chart {
+            FigurePanel::Chart(Chart {
                 title: "rate of convergence".into(),
                 x: Axis::log("2μν (Theorem 1)"),
                 y: Axis::log("measured decrease per step"),
                 series: vec![
-                    Series::new(
+                    ChartSeries::new(
                         "measured = predicted",
                         Shape::Reference,
                         ends.iter().map(|x| Point::new(*x, *x)).collect(),
                     ),
-                    Series::new("measured along the slowest direction", Shape::Dots, rates),
+                    ChartSeries::new("measured along the slowest direction", Shape::Dots, rates),
                 ],
             }),
         ],
@@ -202,7 +202,7 @@ fn line(points: &[(f64, f64)]) -> f64 {
     product / points.iter().map(|(x, _)| (x - mx).powi(2)).sum::<f64>()
 }
 
-fn world(seed: u64, network: u64, steps: usize) -> Result<(Beliefs, Model), Error> {
+fn world(seed: u64, network: u64, steps: usize) -> Result<(Panel, Model), Error> {
     let params = WorldParams {
         agents: AGENTS,
         edge_probability: 0.4,
@@ -265,7 +265,7 @@ fn slowest(seed: u64) -> Result<SlowestDirection, Error> {
 const APART: usize = 50;
 
 /// Mean errors of A and of the evidence over the second half.
-fn limit(panel: &Beliefs, truth: &Model, window: usize, rate: f64) -> Result<(f64, f64), Error> {
+fn limit(panel: &Panel, truth: &Model, window: usize, rate: f64) -> Result<(f64, f64), Error> {
     let mut learner = simulation::gsl(panel, window, rate)?;
     let columns = truth.combination.to_columns();
     let (mut weights, mut evidence) = (Vec::new(), Vec::new());

@@ -9,7 +9,7 @@ use headwater::influence::error_probability;
 use headwater::model::likeliest;
 use headwater::simulate::WorldParams;
 use headwater::words::number;
-use headwater_report::{Axis, Chart, Figure, Panel, Point, Series, Shape};
+use headwater_report::{Axis, Chart, ChartSeries, Figure, FigurePanel, Point, Shape};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
     for (words, _, _, authors) in &ends {
         let line = |rate: &f64| vec![Point::new(steps[0] as f64, *rate), Point::new(STEPS as f64, *rate)];
         series.extend(
-            authors.as_ref().map(|rate| Series::new(&format!("authors, {words}"), Shape::Reference, line(rate))),
+            authors.as_ref().map(|rate| ChartSeries::new(&format!("authors, {words}"), Shape::Reference, line(rate))),
         );
     }
     let chart = Chart {
@@ -69,8 +69,11 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
         y: Axis::linear("share").between(0.0, 1.0),
         series,
     };
-    let figure =
-        Figure { title: "Rate of identifying the true state".into(), panels: vec![Panel::Chart(chart)], columns: 1 };
+    let figure = Figure {
+        title: "Rate of identifying the true state".into(),
+        panels: vec![FigurePanel::Chart(chart)],
+        columns: 1,
+    };
     let order = PaperClaim {
         formula: ends
             .iter()

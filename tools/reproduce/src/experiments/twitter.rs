@@ -15,8 +15,8 @@ use headwater::learn::state_space::{self, StateSpaceParams, state_space};
 use headwater::learn::whitened::{WhitenedParams, held_out, whitened};
 use headwater::model::Skill;
 use headwater::words::number;
-use headwater::{Combination, Method, Model, Panel as Beliefs, influence};
-use headwater_report::{Axis, Chart, Figure, Link, Network, Node, Panel, Point, Series, Shape};
+use headwater::{Combination, Method, Model, Panel, influence};
+use headwater_report::{Axis, Chart, ChartSeries, Figure, FigurePanel, Link, NetworkChart, Node, Point, Shape};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -165,7 +165,7 @@ pub(crate) fn run(context: &ExperimentContext<'_>) -> Result<ExperimentResult, E
         panels[2].push(drawing(network));
     }
     let [centralities, influences, drawings] = panels;
-    let figure = |title: &str, panels: Vec<Panel>| Figure { title: title.to_owned(), panels, columns: 3 };
+    let figure = |title: &str, panels: Vec<FigurePanel>| Figure { title: title.to_owned(), panels, columns: 3 };
     let figures = vec![
         NamedFigure {
             stem: "centralities".into(),
@@ -190,7 +190,7 @@ fn hub(network: &TwitterNetwork) -> &str {
     &network.panel.roster().agents()[network.hub]
 }
 
-fn fit(network: &TwitterNetwork, panel: &Beliefs, method: CompetingMethod, seed: u64) -> Result<MethodFit, Error> {
+fn fit(network: &TwitterNetwork, panel: &Panel, method: CompetingMethod, seed: u64) -> Result<MethodFit, Error> {
     let released = ReleasedParams {
         passes: network.passes,
         decay: network.decay,
@@ -226,7 +226,7 @@ fn fit(network: &TwitterNetwork, panel: &Beliefs, method: CompetingMethod, seed:
 }
 
 /// Algorithm 1 with the parameters of Section VI, from the same random weights.
-fn paper(network: &TwitterNetwork, panel: &Beliefs, released: &ReleasedParams) -> Result<Model, Error> {
+fn paper(network: &TwitterNetwork, panel: &Panel, released: &ReleasedParams) -> Result<Model, Error> {
     let params = GslParams {
         adaptation: released.adaptation,
         window: WINDOW,
@@ -281,7 +281,7 @@ fn summary(network: &TwitterNetwork, fits: &[&MethodFit], shifted: &[&MethodFit]
 /// Verdicts of a report on these series, with a permutation test: by the whitened and the state-space learner.
 fn verdicts(network: &TwitterNetwork, context: &ExperimentContext<'_>) -> Result<[Verdict; 2], Error> {
     use rayon::prelude::*;
-    let judged = |panel: &Beliefs, skill: Option<Skill>, method: &Method, shifts: u64| {
+    let judged = |panel: &Panel, skill: Option<Skill>, method: &Method, shifts: u64| {
         let null = CircularShifts::new(panel, method, context.seed);
         let draws = (0..shifts).into_par_iter().map(|number| null.draw(number)).collect::<Result<Vec<_>, _>>()?;
         Ok::<_, Error>(Verdict::from_skill(skill, Some(&CircularShifts::compare(&null.observed()?, &draws))))
@@ -382,28 +382,28 @@ fn order(network: &TwitterNetwork) -> Vec<usize> {
     order
 }
 
-fn centralities(network: &TwitterNetwork, released: &[&MethodFit], [whitened, silent]: [&MethodFit; 2]) -> Panel {
+fn centralities(network: &TwitterNetwork, released: &[&MethodFit], [whitened, silent]: [&MethodFit; 2]) -> FigurePanel {
     let order = order(network);
     let plain = |values: &[f64]| {
         order.iter().enumerate().map(|(x, &agent)| Point::new(x as f64, values[agent])).collect::<Vec<_>>()
     };
     let range = |&agent: &usize| SeedRange::from_values(released.iter().map(|fit| fit.centrality[agent]));
     let seeds = order.iter().enumerate().map(|(x, agent)| range(agent).at(x as f64)).collect();
-    Panel::Chart(Chart {
+    FigurePanel::Chart(Chart {
         title: network.name.to_owned(),
         x: Axis::linear("agent, by the follow graph's centrality"),
         y: Axis::linear("centrality"),
         series: vec![
-            Series::new("follow graph", Shape::Reference, plain(&network.original)),
-            Series::new("published", Shape::Dots, plain(&network.published)),
-            Series::new("as released", Shape::Dots, seeds),
-            Series::new("whitened", Shape::Dots, plain(&whitened.centrality)),
-            Series::new("state-space", Shape::Dots, plain(&silent.centrality)),
+            ChartSeries::new("follow graph", Shape::Reference, plain(&network.original)),
+            ChartSeries::new("published", Shape::Dots, plain(&network.published)),
+            ChartSeries::new("as released", Shape::Dots, seeds),
+            ChartSeries::new("whitened", Shape::Dots, plain(&whitened.centrality)),
+            ChartSeries::new("state-space", Shape::Dots, plain(&silent.centrality)),
         ],
     })
 }
 
-fn influences(network: &TwitterNetwork, released: &[&MethodFit], [whitened, silent]: [&MethodFit; 2]) -> Panel {
+fn influences(network: &TwitterNetwork, released: &[&MethodFit], [whitened, silent]: [&MethodFit; 2]) -> FigurePanel {
     let order = order(network);
     let scaled = |values: &[f64]| {
         let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs())).max(f64::MIN_POSITIVE);
@@ -412,20 +412,20 @@ fn influences(network: &TwitterNetwork, released: &[&MethodFit], [whitened, sile
     let middle: Vec<f64> = (0..network.original.len())
         .map(|agent| SeedRange::from_values(released.iter().map(|fit| fit.influence[agent])).median)
         .collect();
-    Panel::Chart(Chart {
+    FigurePanel::Chart(Chart {
         title: network.name.to_owned(),
         x: Axis::linear("agent, by the follow graph's centrality"),
         y: Axis::linear("influence / largest"),
         series: vec![
-            Series::new("published", Shape::Dots, scaled(&network.published_influence)),
-            Series::new("as released", Shape::Dots, scaled(&middle)),
-            Series::new("whitened", Shape::Dots, scaled(&whitened.influence)),
-            Series::new("state-space", Shape::Dots, scaled(&silent.influence)),
+            ChartSeries::new("published", Shape::Dots, scaled(&network.published_influence)),
+            ChartSeries::new("as released", Shape::Dots, scaled(&middle)),
+            ChartSeries::new("whitened", Shape::Dots, scaled(&whitened.influence)),
+            ChartSeries::new("state-space", Shape::Dots, scaled(&silent.influence)),
         ],
     })
 }
 
-fn drawing(network: &TwitterNetwork) -> Panel {
+fn drawing(network: &TwitterNetwork) -> FigurePanel {
     let names = network.panel.roster().agents();
     let node = |agent: usize| Node {
         name: names[agent].clone(),
@@ -433,7 +433,7 @@ fn drawing(network: &TwitterNetwork) -> Panel {
         colour: if agent == network.hub { 2 } else { 4 },
     };
     let links = network.edges.iter().filter(|(speaker, listener, _)| speaker != listener);
-    Panel::Network(Network {
+    FigurePanel::Network(NetworkChart {
         title: network.name.to_owned(),
         nodes: (0..names.len()).map(node).collect(),
         links: links.map(|&(from, to, weight)| Link { from, to, weight }).collect(),
