@@ -71,7 +71,7 @@ export function sample({
 } = {}) {
   const random = generator(seed);
   const agents = Array.from({ length: count }, (_, i) => names?.[i] ?? (count <= FIRST.length ? FIRST[i] : `${FIRST[i % FIRST.length]}_${Math.floor(i / FIRST.length)}`));
-  // A few are heard far more than the rest.
+  // A few agents receive far more weight than the rest.
   const pull = agents.map((_, i) => 1 / (1 + i) ** 0.8 + 0.02 * random.uniform());
   const group = agents.map(() => random.below(Math.max(1, Math.round(Math.sqrt(count) / 2))));
   const groups = Math.max(...group) + 1;
@@ -140,7 +140,7 @@ export function sample({
     const before = last && shaped[last.speaker].find((edge) => edge.speaker !== agent);
     return {
       agent,
-      why: [`${agents[agent]} is ranked ${rankOf[agent]} of ${count}: the network listens to it with centrality ${centrality[agent].toPrecision(3)}, and its own evidence is worth ${informativeness[agent].toPrecision(3)} nats a step.`, rankOf[agent] < 4 ? "Both factors are well above the middle of the group." : "Most of its place comes from how much it is heard."],
+      why: [`${agents[agent]} is ranked ${rankOf[agent]} of ${count}: centrality ${centrality[agent].toPrecision(3)}, informativeness ${informativeness[agent].toPrecision(3)} nats per step.`, rankOf[agent] < 4 ? "Both factors are well above the average." : "Most of the influence comes from centrality."],
       self_weight: self[agent],
       shaped_by: attribution(shaped[agent], (edge, part) => [edge.speaker, part * (1 - self[agent]), edge.weight]),
       shapes: attribution(shaping[agent], (edge, part) => [edge.listener, part * 0.6]),
@@ -192,22 +192,22 @@ export function sample({
 
   const top = rows[0];
   const outcome = !measured ? "not-tested" : supported ? "supported" : "no-evidence";
-  const text = supported ? "The beliefs of these agents predict each other better than chance: on 80 unseen steps the network forecasts 10.6 % better than each agent's own past and 48.3 % better than “nobody changes their mind”; a series that nobody listened to would do as well with probability 0.024." : "No evidence that these agents listen to each other: on 80 unseen steps the network forecasts no better than each agent's own past. What follows is a list of numbers, not a finding.";
+  const text = supported ? "The beliefs of these agents predict each other: on 80 held-out steps the network's forecasts are 10.6 % better than each agent's own past and 48.3 % better than no change; permutation test p = 0.024." : "No evidence that these agents listen to each other: on 80 held-out steps the network's forecasts are 0.8 % worse than each agent's own past and 12.1 % better than no change; permutation test p = 0.610.";
   return {
     format: "headwater-page/1", title: `Who drives opinion among ${count} ${count === 1 ? "agent" : "agents"}`,
     verdict: {
       outcome,
-      headline: !measured ? `${top.agent} comes out first, but nobody measured whether the data support it.` : supported ? `${top.agent} drives opinion here, with ${(100 * top.share).toFixed(1)} % of all influence.` : "The data do not show that anybody drives opinion here.",
-      text: measured ? text : "How well the network forecasts was not measured; run rank with --beliefs, --bootstrap and --null.",
-      sure: measured ? [`With 90 % confidence ${top.agent} holds between ${(100 * top.share_low).toFixed(1)} % and ${(100 * top.share_high).toFixed(1)} % of the influence.`, `${top.agent} was among the first three in ${(100 * top.top_k_probability).toFixed(0)} % of 200 resamples.`] : [],
-      assumed: ["Opinions move by adaptive social learning: everybody mixes what they hear with what they see themselves.", graph ? "Nobody hears anybody else than those they follow in the given graph." : "Anybody may hear anybody.", "Silence is silence, not agreement."],
-      warnings: supported && measured ? ["38.2 % of all days are without a post; weights of quiet users are drawn to each other."] : ["Do not read the order below as a finding."],
+      headline: !measured ? `${top.agent} ranks first; whether these agents influence each other was not tested.` : supported ? `${top.agent} is the most influential agent with ${(100 * top.share).toFixed(1)} % of all influence.` : "No evidence that these agents influence each other.",
+      text: measured ? text : "Not tested: there is no forecast of held-out steps, so nothing here shows whether these agents listen to each other.",
+      sure: measured ? [`In 90 % of the resamples ${top.agent} has a share of influence between ${(100 * top.share_low).toFixed(1)} % and ${(100 * top.share_high).toFixed(1)} %.`, `${top.agent} was among the first three in ${(100 * top.top_k_probability).toFixed(0)} % of 200 resamples.`] : [],
+      assumed: ["Opinions form by adaptive social learning: each agent combines the beliefs of those they listen to with private evidence.", graph ? "Agents listen only to those they follow in the given graph." : "Any agent may listen to any other: no graph was given.", "Silence carries no information about opinions."],
+      warnings: supported && measured ? ["38.2 % of all days are without a post; weights of users with few posts are shrunk towards each other."] : ["The order of the agents may be due to chance."],
     },
     agents, hypotheses, reference: 0, truth: 0,
     ranking: { truth: hypotheses[0], agreement: 0.85, reference: hypotheses[0], verdict: { outcome, supported: outcome === "supported", text }, divergence: Object.fromEntries(hypotheses.slice(1).map((name) => [name, 0.3])), agents: rows },
     network, cards, ...(opinions && { opinions }), ...(heat && { heat: { order, learned: matrix(0.01), ...(truth && { true: matrix(0) }) } }), ...(history && { history: snapshots }),
-    quality: [["Posts read", "20 481"], ["Posts kept", "18 902"], ["Dropped as copies", "311"], ["Outside the topic", "1 268"], ["Days without a post", "38.2 %"]],
-    method: [["Learner", "state-space, one weight per edge"], ["Adaptation δ", "0.1276 (estimated)"], ["Resamples", "200"], ["Rotations", "200"], ["Seed", "21"], ["Headwater", "0.1.0"], ["Model format", "headwater-model/1"], ["posts.csv, SHA-256", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]],
+    quality: [["Posts read", "20 481"], ["Posts kept", "18 902"], ["Duplicate posts", "311"], ["Outside the topic", "1 268"], ["Days without a post", "38.2 %"]],
+    method: [["Learner", "state-space, one weight per edge"], ["Adaptation δ", "0.1276 (estimated)"], ["Resamples", "200"], ["Circular shifts", "200"], ["Seed", "21"], ["Headwater", "0.1.0"], ["Model format", "headwater-model/1"], ["posts.csv, SHA-256", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]],
     cite: ["The Headwater developers. Headwater, version 0.1.0.", "V. Shumovskaia, M. Kayaalp, M. Cemri, A. H. Sayed. Discovering Influencers in Opinion Formation over Social Graphs."],
     left_off: [...(shown < wanted ? [`Of ${pairs.size} edges the ${edges.length} strongest are on this page.`] : []), ...(cardCount < count ? [`Cards are there for the first ${cardCount} agents by rank.`] : []), ...(heat ? [] : ["The heat map is left off above 200 agents."])],
   };

@@ -1,4 +1,4 @@
-//! The files that a run of the pipeline makes for people and other programs.
+//! The files that a run of the pipeline adds to its folder: the report page and the network.
 
 use crate::export::{EdgeFilter, ExportNetwork, gexf};
 use crate::page::{Page, ReportInput};
@@ -9,7 +9,7 @@ pub const REPORT_FILE: &str = "report.html";
 /// The network for Gephi.
 pub const NETWORK_FILE: &str = "network.gexf";
 
-/// What `Store::with_artifacts` takes.
+/// Both files, for [`headwater_discover::Store::with_artifacts`].
 pub const RUN_ARTIFACTS: [Artifact; 2] =
     [Artifact { file: REPORT_FILE, render: page }, Artifact { file: NETWORK_FILE, render: network }];
 

@@ -5,16 +5,16 @@ use crate::scale::{Scale, ScaleKind};
 use crate::style::{COLOURS, DASHES, FAINT, GREY, INK, PANEL, TEXT, TITLE, width};
 use crate::svg::{Anchor, Svg, TextStyle};
 
-/// One axis: what it counts, and how.
+/// One axis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Axis {
-    /// What is counted, with its unit.
+    /// Label, with the unit.
     pub label: String,
     /// Linear or logarithmic.
     pub kind: ScaleKind,
-    /// From where to where; chosen from the points when not given.
+    /// Lower and upper end; chosen from the points when not given.
     pub range: Option<(f64, f64)>,
-    /// Names of the places 0, 1, 2, …, for things that are not numbers.
+    /// Names of the positions 0, 1, 2, …, for categories.
     pub names: Vec<String>,
 }
 
@@ -29,12 +29,12 @@ impl Axis {
         Axis { kind: ScaleKind::Log, ..Axis::linear(label) }
     }
 
-    /// An axis of named things.
+    /// An axis of categories.
     pub fn named(label: &str, names: Vec<String>) -> Self {
         Axis { names, ..Axis::linear(label) }
     }
 
-    /// The same from one value to another.
+    /// The same with a fixed range.
     #[must_use]
     pub fn between(self, low: f64, high: f64) -> Self {
         Axis { range: Some((low, high)), ..self }
@@ -46,20 +46,20 @@ impl Axis {
 pub enum Shape {
     /// A line, with a band where there are intervals.
     Line,
-    /// A thin grey line, for what others found.
+    /// A thin grey line, for comparison.
     Reference,
     /// Dots, with whiskers where there are intervals.
     Dots,
-    /// Bars from zero, side by side with those of other series, with whiskers likewise.
+    /// Bars from zero, grouped by position, with whiskers where there are intervals.
     Bars,
 }
 
 /// A point, with an interval where there is one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Across.
+    /// Horizontal coordinate.
     pub x: f64,
-    /// Up.
+    /// Vertical coordinate.
     pub y: f64,
     /// Lower and upper end.
     pub interval: Option<(f64, f64)>,
@@ -71,7 +71,7 @@ impl Point {
         Point { x, y, interval: None }
     }
 
-    /// A point between two others.
+    /// A point with an interval.
     pub fn within(x: f64, y: f64, low: f64, high: f64) -> Self {
         Point { x, y, interval: Some((low, high)) }
     }
@@ -98,11 +98,11 @@ impl ChartSeries {
 /// A chart.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chart {
-    /// Above it.
+    /// Title.
     pub title: String,
-    /// Across.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// Vertical axis.
     pub y: Axis,
     /// From back to front.
     pub series: Vec<ChartSeries>,
@@ -265,8 +265,8 @@ impl Chart {
             let place = origin.0 + across * PANEL.0;
             svg.line((place, bottom), (place, bottom + 4.0), INK, 1.0);
             if upright && !self.x.names.is_empty() {
-                let look = TextStyle { turned: true, ..TextStyle::plain(Anchor::End) };
-                svg.text((place + 4.0, bottom + 8.0), &label, look);
+                let style = TextStyle { turned: true, ..TextStyle::plain(Anchor::End) };
+                svg.text((place + 4.0, bottom + 8.0), &label, style);
             } else {
                 svg.text((place, bottom + 17.0), &label, TextStyle::plain(Anchor::Middle));
             }

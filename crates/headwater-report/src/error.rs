@@ -1,9 +1,9 @@
-//! What can be wrong on the way from a model to a picture or a page.
+//! Errors of reports, figures and exports.
 
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Something that cannot be shown.
+/// Why a report, a figure or an export cannot be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,14 +15,14 @@ pub enum Error {
         /// Why.
         problem: String,
     },
-    /// The ranking is not one of this model.
-    #[error("the ranking is not of this model: {problem}")]
+    /// The ranking belongs to another model.
+    #[error("the ranking does not belong to this model: {problem}")]
     Ranking {
         /// What does not fit.
         problem: String,
     },
-    /// The beliefs are not those of this model.
-    #[error("the beliefs are not of this model: {problem}")]
+    /// The beliefs belong to another model.
+    #[error("the beliefs do not belong to this model: {problem}")]
     Beliefs {
         /// What does not fit.
         problem: String,
@@ -33,8 +33,8 @@ pub enum Error {
     /// The page's data cannot be written.
     #[error("the page cannot be written: {0}")]
     Page(#[from] serde_json::Error),
-    /// The ending of a file name is none of the formats that a network is written in.
-    #[error("{}: the ending of the file chooses the format, and this one is none", path.display())]
+    /// The file extension is not that of an export format.
+    #[error("{}: the file extension is not that of an export format", path.display())]
     ExportFormat {
         /// The file asked for.
         path: PathBuf,

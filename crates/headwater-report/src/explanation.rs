@@ -1,24 +1,22 @@
-//! The explanation: why an agent is where it is, who shaped it, whom it shapes, what if it were not there.
+//! The explanation of one agent's rank: sources of the belief, agents influenced, effect of a removal.
 //!
-//! In: a [`Model`] and one of its agents. Out: an [`Explanation`], the same on the screen, as JSON and in Python.
+//! In: a [`Model`] and one of its agents. Out: an [`Explanation`], for the terminal, JSON and Python.
 
-use headwater::influence::{
-    Attribution, Influence, Intervention, WhatIf, by_hops, error_probability, strongest_paths, what_if,
-};
+use headwater::influence::{Attribution, Influence, Intervention, WhatIf, by_hops, error_probability, strongest_paths};
 use headwater::model::Likelihood;
 use headwater::{Error, Model, influence};
 use serde::{Deserialize, Serialize};
 
-/// Hops for which totals are shown.
+/// Path lengths for which attribution is listed separately.
 const HOPS: usize = 3;
 
-/// A thought experiment.
+/// A hypothetical change of one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhatIfKind {
-    /// The agent is gone, and its listeners give its weight to the others they hear.
+    /// The agent is removed; their listeners redistribute the weight to the others they listen to.
     Remove,
-    /// It goes on speaking, but never takes a side.
+    /// The agent goes on speaking, but stays neutral between the hypotheses.
     Neutral,
 }
 
@@ -32,14 +30,14 @@ impl WhatIfKind {
     }
 }
 
-/// Why an agent is where it is.
+/// The explanation of one agent's rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Its name.
+    /// The agent.
     pub agent: String,
     /// 1 is the most influential.
     pub rank: usize,
-    /// How many there are.
+    /// Number of agents.
     pub agents: usize,
     /// The hypothesis the network settles on.
     pub truth: String,
@@ -49,67 +47,67 @@ pub struct Explanation {
     pub hypotheses: Vec<String>,
     /// Centrality × informativeness.
     pub influence: f64,
-    /// Part of all influence.
+    /// Share of all influence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// How much the network listens to it.
+    /// Weight that the network gives the agent, directly and through others.
     pub centrality: f64,
-    /// How much it knows, summed over the hypotheses.
+    /// Strength of the agent's own evidence for the truth, summed over the alternatives.
     pub informativeness: f64,
-    /// What it gives itself.
+    /// Weight that the agent gives their own previous belief.
     pub self_weight: f64,
     /// D(θ*‖θ) and the agent's share of the network divergence, per hypothesis.
     pub divergences: Vec<Divergence>,
-    /// How often it is wrong.
+    /// Probability that the agent ranks another hypothesis first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_probability: Option<f64>,
-    /// What its own evidence points to, where that is not the truth.
+    /// The hypothesis that the agent's own evidence supports, where it is not the truth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contrarian: Option<ContraryEvidence>,
-    /// Who made it think so, the strongest first.
+    /// Sources of the agent's expected log-belief, the largest share first.
     pub sources: Vec<BeliefSource>,
-    /// Whom it shapes, the most shaped first.
+    /// Agents influenced, the largest share first.
     pub shapes: Vec<ShapedAgent>,
-    /// Its private observations, where known.
+    /// Distribution of the agent's private observations, where recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likelihoods: Option<Likelihood>,
-    /// The thought experiment, where asked for.
+    /// Result of the what-if, where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIfResult>,
 }
 
-/// What an agent knows against one hypothesis.
+/// An agent's evidence against one alternative hypothesis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Divergence {
-    /// Not the truth.
+    /// The alternative.
     pub hypothesis: String,
     /// D(θ*‖θ).
     pub divergence: f64,
-    /// Its part of the network's divergence.
+    /// The agent's share of the network divergence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_of_network: Option<f64>,
 }
 
-/// Evidence against the verdict.
+/// Evidence for another hypothesis than the truth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContraryEvidence {
-    /// The hypothesis it points to.
+    /// The hypothesis that it supports.
     pub believes: String,
-    /// By how much, in nats an observation.
+    /// Margin in nats per observation.
     pub margin: f64,
     /// The same in standard errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_errors: Option<f64>,
 }
 
-/// Somebody who made the agent think so.
+/// A source of the explained agent's belief.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BeliefSource {
-    /// Its name.
+    /// The source.
     pub agent: String,
     /// Share of the explained agent's expected log-belief that originates here.
     pub attribution: f64,
-    /// What the explained agent gives it directly.
+    /// Weight that the explained agent gives the source directly.
     pub weight: f64,
     /// Attribution that arrives over 0, 1, … hops.
     pub by_hops: Vec<f64>,
@@ -121,39 +119,39 @@ pub struct BeliefSource {
     pub path_strength: Option<f64>,
 }
 
-/// Somebody whom the agent shapes.
+/// An agent whom the explained one influences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShapedAgent {
-    /// Its name.
+    /// The influenced agent.
     pub agent: String,
     /// Share of that agent's expected log-belief that originates in the explained one.
     pub attribution: f64,
 }
 
-/// What a thought experiment comes to.
+/// Result of a what-if.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhatIfResult {
     /// Which one.
     pub kind: WhatIfKind,
-    /// Belief in the truth that the mean log-belief of the others amounts to.
+    /// Belief in the truth at the mean log-belief of the others.
     pub belief_before: f64,
-    /// The same then.
+    /// The same after the change.
     pub belief_after: f64,
-    /// Those who heard nobody else.
+    /// Agents who listen to nobody else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_alone: Vec<String>,
-    /// The most changed first.
+    /// The others, the most affected first.
     pub agents: Vec<BeliefShift>,
 }
 
-/// One of the others in a thought experiment.
+/// The belief of one agent before and after.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BeliefShift {
-    /// Its name.
+    /// The agent.
     pub agent: String,
-    /// Its belief in the truth.
+    /// Belief in the truth.
     pub before: f64,
-    /// The same then.
+    /// The same after the change.
     pub after: f64,
 }
 
@@ -169,7 +167,7 @@ pub(crate) fn strongest(values: &[f64], top: usize) -> Vec<usize> {
     order
 }
 
-/// The others by how much their belief in a hypothesis changes, the most changed first: agent, before, after.
+/// The others by the change of their belief in a hypothesis, the largest first: agent, before, after.
 pub(crate) fn shifts(outcome: &WhatIf, truth: usize, top: usize) -> Vec<(usize, f64, f64)> {
     let mut shifts: Vec<(usize, f64, f64)> = (outcome.others.iter().enumerate())
         .map(|(position, &other)| {
@@ -193,7 +191,7 @@ impl Explanation {
     /// assert_eq!((explanation.agent.as_str(), explanation.sources.len()), ("0", 3));
     /// # Ok::<(), headwater::Error>(())
     /// ```
-    pub fn new(model: &Model, agent: usize, top: usize, thought: Option<WhatIfKind>) -> Result<Self, Error> {
+    pub fn new(model: &Model, agent: usize, top: usize, what_if: Option<WhatIfKind>) -> Result<Self, Error> {
         let found = influence(model)?;
         let names = model.roster.agents();
         let hypotheses = model.roster.hypotheses();
@@ -252,17 +250,23 @@ impl Explanation {
                 .map(|other| ShapedAgent { agent: names[other].clone(), attribution: reach[other] })
                 .collect(),
             likelihoods: model.likelihoods.as_ref().map(|likelihoods| likelihoods[agent].clone()),
-            what_if: thought.map(|thought| change(model, &found, agent, thought, top)).transpose()?,
+            what_if: what_if.map(|kind| what_if_result(model, &found, agent, kind, top)).transpose()?,
         })
     }
 }
 
-fn change(model: &Model, found: &Influence, agent: usize, kind: WhatIfKind, top: usize) -> Result<WhatIfResult, Error> {
+fn what_if_result(
+    model: &Model,
+    found: &Influence,
+    agent: usize,
+    kind: WhatIfKind,
+    top: usize,
+) -> Result<WhatIfResult, Error> {
     let intervention = match kind {
         WhatIfKind::Remove => Intervention::Remove,
         WhatIfKind::Neutral => Intervention::Freeze(vec![0.0; model.evidence.ratios()]),
     };
-    let outcome = what_if(model, agent, &intervention)?;
+    let outcome = influence::what_if(model, agent, &intervention)?;
     let [belief_before, belief_after] = outcome.belief(found.truth);
     let named = |(other, before, after): (usize, f64, f64)| BeliefShift {
         agent: model.roster.agents()[other].clone(),

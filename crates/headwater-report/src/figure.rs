@@ -1,4 +1,4 @@
-//! Panels on a page, as SVG and PNG, and every number in them.
+//! Figures: panels side by side, as SVG and PNG, and a table of every number in them.
 
 use crate::chart::Chart;
 use crate::error::Error;
@@ -9,27 +9,27 @@ use crate::svg::{Anchor, Svg, TextStyle};
 use resvg::{tiny_skia, usvg};
 use std::sync::{Arc, OnceLock};
 
-/// One picture in a figure.
+/// One panel of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FigurePanel {
-    /// Lines, dots, bars.
+    /// Lines, dots or bars.
     Chart(Chart),
-    /// A matrix.
+    /// A heat map.
     Heatmap(Heatmap),
     /// A network.
     Network(NetworkChart),
 }
 
-/// A number as it was drawn.
+/// One number of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawnPoint {
     /// Title of its panel.
     pub panel: String,
-    /// Its series, its row, or what kind of thing it is.
+    /// Its series, its row, or "node" or "link".
     pub series: String,
-    /// Where across: a number or a name.
+    /// Horizontal coordinate: a number or a name.
     pub x: String,
-    /// How much.
+    /// Value.
     pub y: f64,
     /// Lower end of its interval.
     pub low: Option<f64>,
@@ -49,11 +49,11 @@ pub struct DrawnPoint {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figure {
-    /// Above all.
+    /// Title.
     pub title: String,
-    /// From left to right, then down.
+    /// Row by row.
     pub panels: Vec<FigurePanel>,
-    /// Panels side by side.
+    /// Panels per row.
     pub columns: usize,
 }
 
@@ -66,8 +66,8 @@ impl Figure {
     /// The drawing.
     pub fn svg(&self) -> String {
         let mut svg = Svg::new();
-        let look = TextStyle { size: TITLE, bold: true, ..TextStyle::plain(Anchor::Start) };
-        svg.text((MARGIN, MARGIN + TITLE), &self.title, look);
+        let style = TextStyle { size: TITLE, bold: true, ..TextStyle::plain(Anchor::Start) };
+        svg.text((MARGIN, MARGIN + TITLE), &self.title, style);
         let (mut down, mut across) = (MARGIN + TITLE + 14.0, 0.0f64);
         for row in self.panels.chunks(self.columns.max(1)) {
             let mut left = MARGIN;
@@ -85,7 +85,7 @@ impl Figure {
         svg.finish(&self.title, across.max(title), down)
     }
 
-    /// The drawing in pixels, with a font that is built in.
+    /// The drawing as PNG, with a built-in font.
     pub fn png(&self) -> Result<Vec<u8>, Error> {
         let problem = |problem: String| Error::Png { title: self.title.clone(), problem };
         let options =

@@ -1,6 +1,4 @@
-//! The usual figures of a model: ranking with intervals, network, heat map, opinions over time, error curves.
-//!
-//! In: what the page is made from. Out: [`Figure`]s in the house style, which write themselves as SVG and PNG.
+//! The standard figures of a model: ranking with intervals, network, heat map, opinions over time, error curves.
 
 use crate::chart::{Axis, Chart, ChartSeries, Point, Shape};
 use crate::error::Error;
@@ -22,17 +20,17 @@ const SHADED: usize = 100;
 /// Agents whose own opinions are drawn.
 const FOLLOWED: usize = 3;
 
-/// Points of a curve; more would be noise at this size.
+/// Points of a curve; more cannot be told apart at this size.
 const POINTS: usize = 80;
 
 /// Links in the figure of a network, the strongest.
 const LINKS: usize = 1000;
 
-fn alone(title: &str, panels: Vec<FigurePanel>) -> Figure {
+fn figure(title: &str, panels: Vec<FigurePanel>) -> Figure {
     Figure { title: title.to_owned(), columns: panels.len().max(1), panels }
 }
 
-/// The first agents by their share of influence, with intervals where they are known.
+/// The highest-ranked agents by share of influence, with intervals where known.
 pub fn ranking(from: &ReportInput<'_>) -> Figure {
     let rows = || from.ranking.agents.iter().take(RANKED);
     let shares = from.ranking.agents.iter().all(|row| row.share.is_some());
@@ -47,10 +45,10 @@ pub fn ranking(from: &ReportInput<'_>) -> Figure {
         series: vec![ChartSeries::new("", Shape::Dots, points.collect())],
         ..Chart::default()
     };
-    alone("Who drives opinion", vec![FigurePanel::Chart(chart)])
+    figure("Who drives opinion", vec![FigurePanel::Chart(chart)])
 }
 
-/// Who listens to whom: areas by influence, colours by opinion where beliefs are at hand.
+/// The network: areas by share of influence, colours by opinion where beliefs are given.
 pub fn network(from: &ReportInput<'_>) -> Result<Figure, Error> {
     let model = from.model;
     let (names, hypotheses) = (model.roster.agents(), model.roster.hypotheses());
@@ -72,20 +70,22 @@ pub fn network(from: &ReportInput<'_>) -> Result<Figure, Error> {
         nodes[model.roster.agent(&row.agent)?].share = row.share.unwrap_or(0.0);
     }
     let legend = match sums {
-        Some(_) => hypotheses.iter().enumerate().map(|(place, name)| (place, format!("leans to {name}"))).collect(),
+        Some(_) => {
+            hypotheses.iter().enumerate().map(|(place, name)| (place, format!("leans towards {name}"))).collect()
+        }
         None => Vec::new(),
     };
     let link = |&(from, to, weight): &(usize, usize, f64)| Link { from, to, weight: weight / heaviest };
     // The strongest last, on top of the others.
     let links = edges.iter().take(LINKS).rev().map(link).collect();
     let places = places(names.len(), &edges);
-    Ok(alone(
+    Ok(figure(
         "Who listens to whom",
         vec![FigurePanel::Network(NetworkChart { title: String::new(), nodes, links, legend, places })],
     ))
 }
 
-/// The weights, agents by rank; the true ones beside them where they are known.
+/// The weights as heat maps, agents by rank; beside them the true ones where known.
 pub fn heat(from: &ReportInput<'_>) -> Result<Figure, Error> {
     let model = from.model;
     let order: Vec<&String> = from.ranking.agents.iter().take(SHADED).map(|row| &row.agent).collect();
@@ -109,11 +109,11 @@ pub fn heat(from: &ReportInput<'_>) -> Result<Figure, Error> {
             darkest: if darkest > 0.0 { darkest } else { 1.0 },
         })
     };
-    Ok(alone("Weights that listeners give", all.into_iter().map(panel).collect()))
+    Ok(figure("Weights", all.into_iter().map(panel).collect()))
 }
 
-/// Belief in what the network settles on, over time: the mean with the middle half of the agents, the first agents, and where
-/// something changed. `None` without beliefs.
+/// Belief in the consensus hypothesis over time: mean and interquartile range, the highest-ranked agents, and detected changes.
+/// `None` without beliefs.
 pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
     let (Some(panel), model) = (from.beliefs, from.model) else { return Ok(None) };
     let truth = model.roster.hypothesis(&from.ranking.truth)?;
@@ -127,16 +127,16 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
         Some(Point::within(at(point), sums.mean(truth, point)?, low, high))
     };
     let everybody = (0..sums.points).filter_map(middle).collect();
-    series.push(ChartSeries::new("mean and middle half", Shape::Line, everybody));
+    series.push(ChartSeries::new("mean and interquartile range", Shape::Line, everybody));
     for row in from.ranking.agents.iter().take(FOLLOWED) {
         let agent = model.roster.agent(&row.agent)?;
-        let said = |point: usize| Some(Point::new(at(point), sums.of(agent, truth, point)?));
+        let said = |point: usize| Some(Point::new(at(point), sums.belief(agent, truth, point)?));
         series.push(ChartSeries::new(&short(&row.agent), Shape::Line, (0..sums.points).filter_map(said).collect()));
     }
     let drawn = series.iter().flat_map(|series: &ChartSeries| &series.points);
     let ends = drawn.map(|point| point.interval.unwrap_or((point.y, point.y)));
     let (low, high) = ends.fold((1.0f64, 0.0f64), |(low, high), ends| (low.min(ends.0), high.max(ends.1)));
-    // A point that cannot be shown keeps the marks apart.
+    // A point that is not a number separates the marks.
     let mark = |point: usize| [Point::new(at(point), low), Point::new(at(point), high), Point::new(f64::NAN, f64::NAN)];
     let changed = changes(&model.track, panel.steps(), sums.merged);
     if !changed.is_empty() {
@@ -155,7 +155,7 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
         series,
         ..Chart::default()
     };
-    Ok(Some(alone("Opinions over time", vec![FigurePanel::Chart(chart)])))
+    Ok(Some(figure("Opinions over time", vec![FigurePanel::Chart(chart)])))
 }
 
 /// Error curves: name, and step with squared error of the weights.
@@ -169,5 +169,5 @@ pub fn errors(traces: &[(String, Vec<(f64, f64)>)]) -> Figure {
         series: traces.iter().map(curve).collect(),
         ..Chart::default()
     };
-    alone("Error while learning", vec![FigurePanel::Chart(chart)])
+    figure("Error while learning", vec![FigurePanel::Chart(chart)])
 }

@@ -1,17 +1,17 @@
-//! A matrix as shades: rows down, columns across, one scale for all that are to be compared.
+//! Heat maps: rows down, columns across; maps to be compared share one scale.
 
 use crate::figure::DrawnPoint;
 use crate::style::{FAINT, INK, PANEL, TITLE, shade};
 use crate::svg::{Anchor, Svg, TextStyle};
 
-/// A matrix.
+/// A heat map of a matrix.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Heatmap {
-    /// Above it.
+    /// Title.
     pub title: String,
-    /// What the rows are.
+    /// Label of the rows.
     pub rows: String,
-    /// What the columns are.
+    /// Label of the columns.
     pub columns: String,
     /// Row by row; all rows of one length.
     pub cells: Vec<Vec<f64>>,
@@ -41,7 +41,7 @@ impl Heatmap {
         for (row, cells) in self.cells.iter().enumerate() {
             for (column, value) in cells.iter().enumerate().filter(|(_, value)| **value != 0.0) {
                 let place = (origin.0 + column as f64 * cell.0, origin.1 + row as f64 * cell.1);
-                // A hair wider, so that no white shows between neighbours.
+                // Slightly wider, so that no gap shows between neighbours.
                 svg.rect(place, (cell.0 + 0.2, cell.1 + 0.2), &shade(value / self.darkest));
             }
         }
@@ -57,12 +57,12 @@ impl Heatmap {
         let below = (origin.0 + PANEL.1 / 2.0, bottom + 20.0);
         svg.text(below, &format!("{} (0…{})", self.columns, wide - 1), TextStyle::plain(Anchor::Middle));
         let beside = (origin.0 - 12.0, origin.1 + PANEL.1 / 2.0);
-        let look = TextStyle { turned: true, ..TextStyle::plain(Anchor::Middle) };
-        svg.text(beside, &format!("{} (0…{})", self.rows, height - 1), look);
+        let style = TextStyle { turned: true, ..TextStyle::plain(Anchor::Middle) };
+        svg.text(beside, &format!("{} (0…{})", self.rows, height - 1), style);
         self.bar(svg, (right + 12.0, origin.1));
     }
 
-    /// The scale of shades.
+    /// The colour bar.
     fn bar(&self, svg: &mut Svg, corner: (f64, f64)) {
         let negative = self.cells.iter().flatten().any(|value| *value < -0.005 * self.darkest);
         let lowest = if negative { -1.0 } else { 0.0 };

@@ -1,17 +1,16 @@
-//! What Headwater found, as people and other programs want it: an explanation, a page, pictures in one style.
+//! Explanations, the report page, figures and exports of a model and its ranking.
 //!
-//! In: a model, its ranking, and numbers with names. Out: an [`Explanation`], or a [`Figure`] as SVG and PNG with every number
-//! in it as a table. Numbers come from the library; here they are put in order and in words.
+//! The numbers come from the library `headwater`; this crate orders, words, draws and writes them.
 //!
-//! | room | what |
+//! | module | contents |
 //! |---|---|
-//! | [`explanation`] | why an agent is where it is |
-//! | [`page`] | all of it as one self-contained HTML file |
-//! | [`figures`] | the usual figures of a model |
-//! | [`figure`] | panels on a page; SVG, PNG, the table of points |
+//! | [`explanation`] | the explanation of one agent's rank |
+//! | [`page`] | the report as one self-contained HTML file |
+//! | [`figures`] | the standard figures of a model |
+//! | [`figure`] | a figure of several panels, as SVG and PNG and as a table of its points |
 //! | [`chart`] | lines, bands, dots and bars on two axes |
-//! | [`heat`] | a matrix as shades |
-//! | [`network`] | who is linked to whom, laid out the same way every time |
+//! | [`heat`] | heat maps of matrices |
+//! | [`network`] | network drawings with a deterministic layout |
 //! | [`export`] | files for Gephi, networkx, igraph, d3 and spreadsheets |
 //! | [`style`] | colours, dashes, sizes |
 

@@ -1,4 +1,4 @@
-//! Who is linked to whom, laid out by forces from a fixed start, so that the same network always looks the same.
+//! Network drawings: a force-directed layout from a fixed start, so that the same network always looks the same.
 
 use crate::figure::DrawnPoint;
 use crate::style::{COLOURS, GREY, PANEL, TITLE};
@@ -8,11 +8,11 @@ use rayon::prelude::*;
 /// An agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its share of something; areas are in proportion.
+    /// Share of influence; the area of the circle is proportional to it.
     pub share: f64,
-    /// Number of its colour in the house palette.
+    /// Index of the colour in the palette.
     pub colour: usize,
 }
 
@@ -27,18 +27,18 @@ pub struct Link {
     pub weight: f64,
 }
 
-/// A network.
+/// A network drawing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NetworkChart {
-    /// Above it.
+    /// Title.
     pub title: String,
     /// Agents.
     pub nodes: Vec<Node>,
     /// Links.
     pub links: Vec<Link>,
-    /// What colours mean: number and words.
+    /// Legend: index of a colour, and its meaning.
     pub legend: Vec<(usize, String)>,
-    /// Where the agents are, in the unit square; laid out from the links when empty.
+    /// Positions of the agents in the unit square; laid out from the links when empty.
     pub places: Vec<(f64, f64)>,
 }
 
@@ -46,7 +46,7 @@ const SIDE: f64 = PANEL.1 + 60.0;
 const MARGIN: f64 = 22.0;
 const LINE: f64 = 16.0;
 
-/// Agents up to which all have their names beside them, and how many have where there are more.
+/// Up to this many agents all names are shown; above, the names of the largest few.
 const NAMED: usize = 60;
 const FEW_NAMED: usize = 12;
 
@@ -75,7 +75,7 @@ impl NetworkChart {
             let room = SIDE - 2.0 * MARGIN;
             (corner.0 + MARGIN + x * room, top + MARGIN + y * room)
         };
-        // Many agents get smaller dots and thinner links, so that there is paper between them.
+        // Larger networks get smaller dots and thinner links.
         let scale = (NAMED as f64 / self.nodes.len().max(NAMED) as f64).sqrt();
         for link in &self.links {
             let width = scale * (0.4 + 2.0 * link.weight.clamp(0.0, 1.0));
@@ -85,7 +85,7 @@ impl NetworkChart {
             let radius = 4.0 * scale + 26.0 * scale.sqrt() * node.share.clamp(0.0, 1.0).sqrt();
             svg.circle(spot(index), radius, COLOURS[node.colour % COLOURS.len()], "#FFFFFF");
         }
-        // More names than this would cover each other: the largest keep theirs.
+        // More names would overlap: only the largest agents keep theirs.
         let mut named: Vec<usize> = (0..self.nodes.len()).collect();
         named.sort_by(|&a, &b| self.nodes[b].share.total_cmp(&self.nodes[a].share).then(a.cmp(&b)));
         named.truncate(if self.nodes.len() <= NAMED { NAMED } else { FEW_NAMED });
@@ -122,22 +122,22 @@ fn faded(weight: f64) -> String {
     if weight >= 1.0 { GREY.to_owned() } else { format!("#{level:02X}{level:02X}{level:02X}") }
 }
 
-/// Rounds of pushing and pulling, of small and of large networks.
+/// Rounds of the layout, for small and for large networks.
 const ROUNDS: usize = 300;
 const FEW_ROUNDS: usize = 100;
 
-/// Up to this many agents every pair is looked at.
+/// Up to this many agents the repulsion is computed pair by pair.
 const PAIRS: usize = 800;
 
-/// A listener's strongest speakers decide where it is; with all of them everybody would be in the middle.
+/// Only the strongest speakers of a listener attract it; with all of them every agent would end in the middle.
 const SPEAKERS: usize = 4;
 
 /// Agents handled by one task; fixed, so that the thread count changes no bit.
 const AGENTS_PER_TASK: usize = 256;
 
-/// Places in the unit square for a network of weighted edges (speaker, listener, weight).
+/// Positions in the unit square for a network of weighted edges (speaker, listener, weight).
 pub fn places(agents: usize, edges: &[(usize, usize, f64)]) -> Vec<(f64, f64)> {
-    // Among equal weights the numbering of the agents must not decide: it would draw all to the first.
+    // Ties are broken at random: by the order of the agents, all would be attracted to the first ones.
     let shuffled = |speaker: usize, listener: usize| {
         let mixed = ((speaker * agents + listener) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
@@ -160,7 +160,8 @@ pub fn places(agents: usize, edges: &[(usize, usize, f64)]) -> Vec<(f64, f64)> {
     layout(agents, &links.collect::<Vec<_>>())
 }
 
-/// Places in the unit square: linked agents attract, all others repel (Fruchterman and Reingold), from a circle.
+/// Positions in the unit square: linked agents attract each other, all agents repel each other (Fruchterman and Reingold),
+/// starting from a circle.
 pub fn layout(nodes: usize, links: &[(usize, usize)]) -> Vec<(f64, f64)> {
     let turn = |node: usize| node as f64 / nodes.max(1) as f64 * std::f64::consts::TAU;
     let mut places: Vec<(f64, f64)> = (0..nodes).map(|node| (turn(node).cos(), turn(node).sin())).collect();
@@ -178,7 +179,7 @@ pub fn layout(nodes: usize, links: &[(usize, usize)]) -> Vec<(f64, f64)> {
         }
         let most = 0.1 * (1.0 - round as f64 / rounds as f64);
         for (place, (dx, dy)) in places.iter_mut().zip(moves) {
-            // Towards the middle a little, so that parts that are not linked stay on the page.
+            // A weak pull towards the centre keeps separate components close.
             let (dx, dy) = (dx - 0.1 * place.0, dy - 0.1 * place.1);
             let far = (dx * dx + dy * dy).sqrt().max(1e-12);
             let step = far.min(most) / far;
@@ -189,7 +190,7 @@ pub fn layout(nodes: usize, links: &[(usize, usize)]) -> Vec<(f64, f64)> {
     places.iter().map(|(x, y)| ((x - left) / across, (y - top) / down)).collect()
 }
 
-/// How far everybody is pushed by everybody else.
+/// Repulsion of every agent by all others.
 fn pushed(places: &[(f64, f64)], ideal: f64) -> Vec<(f64, f64)> {
     let mut moves = vec![(0.0, 0.0); places.len()];
     for a in 0..places.len() {
@@ -202,16 +203,16 @@ fn pushed(places: &[(f64, f64)], ideal: f64) -> Vec<(f64, f64)> {
     moves
 }
 
-/// How one place pushes another away.
+/// Repulsion of one position by another.
 fn push(from: (f64, f64), by: (f64, f64), ideal: f64) -> (f64, f64) {
     let (dx, dy) = (from.0 - by.0, from.1 - by.1);
     let push = ideal * ideal / (dx * dx + dy * dy).max(1e-6);
     (push * dx, push * dy)
 }
 
-/// The same, but those in far cells of a grid push together from their middle.
+/// The same with the agents of a distant grid cell combined at their mean.
 fn pushed_by_cells(places: &[(f64, f64)], ideal: f64) -> Vec<(f64, f64)> {
-    // Far cells and near neighbours are then about as many.
+    // Then there are about as many distant cells as near neighbours.
     let side = (2.0 * (places.len() as f64).powf(0.25)).ceil();
     let ((left, across), (top, down)) = frame(places);
     let cell_of = |place: &(f64, f64)| {

@@ -1,12 +1,12 @@
-//! From numbers to places: ranges, ticks and their labels.
+//! Scales: from numbers to positions, ticks and their labels.
 
-/// How an axis counts.
+/// Type of a scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScaleKind {
-    /// Equal steps are equal distances.
+    /// Linear.
     #[default]
     Linear,
-    /// Equal ratios are equal distances; what is not positive is not shown.
+    /// Logarithmic; values that are not positive are not shown.
     Log,
 }
 

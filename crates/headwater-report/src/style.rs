@@ -1,4 +1,4 @@
-//! The house style: colours that colour-blind readers can tell apart, and dashes that a black-and-white printer can.
+//! Style of the figures: colours that colour-blind readers can tell apart, and dashes for black-and-white print.
 
 /// The palette of Okabe and Ito, darkest first; yellow is left out, it is too faint on white.
 pub const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"];
@@ -6,7 +6,7 @@ pub const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56
 /// Dashes that go with them.
 pub(crate) const DASHES: [&str; 4] = ["", "7 3", "2 2.5", "9 3 2 3"];
 
-/// What is there for comparison only.
+/// For series shown for comparison only.
 pub const GREY: &str = "#767676";
 
 pub(crate) const INK: &str = "#222222";

@@ -17,7 +17,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// How a text looks.
+/// Style of a text.
 #[derive(Clone, Copy)]
 pub(crate) struct TextStyle {
     pub(crate) size: f64,
@@ -33,7 +33,7 @@ impl TextStyle {
     }
 }
 
-/// For text and attributes. Characters that XML cannot hold become a question mark.
+/// Escapes text and attributes. Characters that XML does not allow become a question mark.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

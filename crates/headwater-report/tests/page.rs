@@ -211,7 +211,7 @@ fn the_verdict_is_honest() {
     let verdict = |model: &Model, ranking: &Ranking| Page::new(&ReportInput::new(model, ranking)).unwrap().verdict;
     let rivals = verdict(&model, &ranking);
     assert_eq!(rivals.outcome, Outcome::Supported);
-    assert!(rivals.headline.contains("may be first as well"), "{}", rivals.headline);
+    assert!(rivals.headline.contains("may also be first"), "{}", rivals.headline);
     let mut unsupported = ranking.clone();
     unsupported.verdict.outcome = Outcome::NoEvidence;
     let said = verdict(&model, &unsupported);
@@ -228,7 +228,11 @@ fn the_verdict_is_honest() {
     // A given network has nothing to test, and says who leads.
     let given = Model { method: Method::Given, ..untested };
     let said = verdict(&given, &Ranking::new(&given).unwrap());
-    assert!(said.outcome == Outcome::NotTested && said.headline.contains("drives opinion here"), "{}", said.headline);
+    assert!(
+        said.outcome == Outcome::NotTested && said.headline.contains("is the most influential agent"),
+        "{}",
+        said.headline
+    );
     // What the model warns of, the page warns of.
     let mut warned = model.clone();
     warned.diagnostics.warnings.push("two agents say the same".into());
@@ -264,7 +268,7 @@ fn what_does_not_belong_together_is_refused() {
     assert!(matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("settles on")));
     let mut other = ranking.clone();
     other.edges.as_mut().unwrap()[0].source = "nobody".into();
-    assert!(matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("stranger")));
+    assert!(matches!(refuse(&model, &other, None), Error::Ranking { problem } if problem.contains("does not have")));
     let renamed = renamed(&model, &["a", "b", "c", "d", "e"]);
     let of_renamed = Ranking::new(&renamed).unwrap();
     assert!(
@@ -272,7 +276,7 @@ fn what_does_not_belong_together_is_refused() {
     );
     let hypotheses = Panel::complete(Roster::numbered(5, 3).unwrap(), vec![0.1; 20]).unwrap();
     assert!(
-        matches!(refuse(&model, &ranking, Some(&hypotheses)), Error::Beliefs { problem } if problem.contains("they are about"))
+        matches!(refuse(&model, &ranking, Some(&hypotheses)), Error::Beliefs { problem } if problem.contains("their hypotheses are"))
     );
 }
 
@@ -292,7 +296,7 @@ fn silence_is_a_gap() {
     let spoken: Vec<bool> = opinions.beliefs.values().iter().map(Option::is_some).collect();
     assert_eq!(spoken, [true, true, true, true, false, false, false, false, false]);
     assert_eq!(opinions.leaning, [Some(0.5), Some(0.7311), None]);
-    assert!(page.quality.iter().any(|(label, value)| label == "silent (agent and step)" && value == "33.3%"));
+    assert!(page.quality.iter().any(|(label, value)| label == "silent (agent, step)" && value == "33.3%"));
     let drawn = ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) };
     assert!(figures::opinions(&drawn).unwrap().unwrap().svg().contains("1970-01-03"));
 }

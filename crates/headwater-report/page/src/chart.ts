@@ -163,7 +163,7 @@ function summary(lines: Line[], times: string[]): string {
     .map(({ label, values }) => {
       const known = Array.from(values, (value, step) => [value, step] as const).filter(([value]) => !Number.isNaN(value));
       const [first, last] = [known[0], known[known.length - 1]];
-      if (!first || !last) return `${label} never spoke`;
+      if (!first || !last) return `${label}: no posts`;
       return `${label}: ${percentOrSilence(first[0])} at ${shortTime(times[first[1]] ?? "")}, ${percentOrSilence(last[0])} at ${shortTime(times[last[1]] ?? "")}`;
     })
     .join("; ");

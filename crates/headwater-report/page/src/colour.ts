@@ -74,10 +74,10 @@ export function opinionColour(report: Report, agent: number, theme: Theme): stri
   return favourite === null ? INKS[theme].unknown : hypothesisColour(favourite, theme);
 }
 
-/** The hypothesis an agent believed most, over all it said. */
+/** The hypothesis with the largest mean belief of an agent. */
 export function believed(report: Report, agent: number): number | null {
-  const mood = report.moods?.[agent];
-  return mood ? mood.indexOf(Math.max(...mood)) : null;
+  const means = report.meanBeliefs?.[agent];
+  return means ? means.indexOf(Math.max(...means)) : null;
 }
 
 /** An agent's opinion in words. */
@@ -85,8 +85,8 @@ export function opinionWords(report: Report, agent: number): string {
   const { opinions, hypotheses, reference } = report.page;
   if (!opinions) return "";
   const leaning = opinions.leaning[agent] ?? null;
-  if (leaning === null) return "never spoke";
+  if (leaning === null) return "no posts";
   const favourite = hypotheses.length > 2 ? believed(report, agent) : null;
-  const [hypothesis, belief] = favourite === null ? [reference, leaning] : [favourite, report.moods?.[agent]?.[favourite] ?? NaN];
+  const [hypothesis, belief] = favourite === null ? [reference, leaning] : [favourite, report.meanBeliefs?.[agent]?.[favourite] ?? NaN];
   return `belief in “${hypotheses[hypothesis]}” ${(100 * belief).toFixed(1)}%`;
 }

@@ -1,11 +1,11 @@
-// What the page is given: one JSON object in `<script type="application/json" id="data">`, written by
+// The data of the page: one JSON object in `<script type="application/json" id="data">`, written by
 // `headwater-report`'s `page` module, which has the same names. Numbers that are printed come exact;
 // series, layouts and heat maps come as packed integers.
 
 /** Base64 of little-endian integers. */
 export interface Packed {
   bits: 8 | 16 | 32;
-  /** Value = low + integer × step; the largest integer means "nothing" where `gaps` is true. */
+  /** Value = low + integer × step; the largest integer means a missing value where `gaps` is true. */
   low: number;
   step: number;
   gaps: boolean;
@@ -17,25 +17,25 @@ export type Outcome = "supported" | "no-evidence" | "not-tested";
 export interface Page {
   format: "headwater-page/1";
   title: string;
-  /** First thing on the page. */
+  /** The first section. */
   verdict: {
     /** Whether the data support an answer; "not-tested" where no permutation test was run. */
     outcome: Outcome;
-    /** One sentence: who drives opinion here. */
+    /** One sentence: who is most influential. */
     headline: string;
-    /** The verdict's own words, as `rank` prints them. */
+    /** The sentence of the verdict, as `rank` prints it. */
     text: string;
-    /** How sure we are, a sentence each. */
+    /** Uncertainty, a sentence each. */
     sure: string[];
-    /** What was assumed, a sentence each. */
+    /** Assumptions, a sentence each. */
     assumed: string[];
-    /** What to be careful about. */
+    /** Warnings, a sentence each. */
     warnings: string[];
   };
-  /** Names in the model's order; every index below counts here. */
+  /** Names in the model's order; indices below refer to this list. */
   agents: string[];
   hypotheses: string[];
-  /** Index of θ₀, the hypothesis on top of the log-ratios, and of the one the network agrees on. */
+  /** Index of θ₀, the reference of the log-ratios, and of the hypothesis the network settles on. */
   reference: number;
   truth: number;
   /** The JSON of `headwater rank`, unchanged; its edges, if any, are in `network` instead. */
@@ -46,14 +46,14 @@ export interface Page {
   opinions?: Opinions;
   /** Weights as a heat map; absent above `HEAT_AGENTS` agents. */
   heat?: Heat;
-  /** Snapshots of a tracked model, oldest first; absent or empty for one that was not tracked. */
+  /** Snapshots of a tracked model, oldest first; absent or empty otherwise. */
   history?: Snapshot[];
   /** Label and value, both text: rows read, kept, dropped and why, silence. */
   quality: [string, string][];
   /** Label and value: method, parameters, version, seed, hashes. */
   method: [string, string][];
   cite: string[];
-  /** What was left off so that the page stays quick, a sentence each. */
+  /** What was left out to keep the page small, a sentence each. */
   left_off: string[];
 }
 
@@ -96,29 +96,29 @@ export interface Network {
   speakers: Packed;
   listeners: Packed;
   weights: Packed;
-  /** P-value per edge where the null was asked for. */
+  /** P-value per edge where the permutation test was run. */
   p_values?: Packed;
-  /** 1 where significant after Benjamini and Hochberg. */
+  /** 1 where significant after Benjamini–Hochberg. */
   significant?: Packed;
-  /** How many edges the model has; more than are here when `left_off` says so. */
+  /** Number of edges of the model; more than listed here where `left_off` says so. */
   edges: number;
-  /** Whether a follow graph was given (edges outside it are impossible). */
+  /** Whether the weights were restricted to a given graph. */
   given: boolean;
 }
 
 /** One per agent, in the model's order; of the first `CARDS` by rank when there are very many. */
 export interface Card {
   agent: number;
-  /** Why this rank, in words with the numbers. */
+  /** Reasons for the rank, a sentence each. */
   why: string[];
   self_weight: number;
-  /** Who shaped it: agent, share of its expected log-belief, weight it gives directly. */
+  /** Sources of the expected log-belief: agent, share, direct weight. */
   shaped_by: [number, number, number][];
-  /** Whom it shapes: agent, share. */
+  /** Agents influenced: agent, share of their expected log-belief. */
   shapes: [number, number][];
-  /** Strongest paths into it: agents from the source on, strength. */
+  /** Strongest paths to the agent: agents from the source on, strength. */
   paths: [number[], number][];
-  /** Belief of the others in the truth with it and without it; null when it cannot be removed. */
+  /** Belief of the others in the truth with and without the agent; null where the agent cannot be removed. */
   without: { before: number; after: number; words: string; most: [number, number, number][] } | null;
 }
 
@@ -129,11 +129,11 @@ export interface Opinions {
   merged: number;
   /** Belief in each hypothesis but the last, 0…1: agent by agent, within it hypothesis by hypothesis, within it bin by bin. */
   beliefs: Packed;
-  /** Mean over those who spoke, hypothesis by hypothesis (all of them), bin by bin. */
+  /** Mean over the agents with a post, hypothesis by hypothesis (all of them), bin by bin. */
   mean: Packed;
-  /** Mean belief of each agent in the reference over all it said, for colour: exact to 4 digits, null when it never spoke. */
+  /** Mean belief of each agent in the reference over all posts, for colour: exact to 4 digits, null without posts. */
   leaning: (number | null)[];
-  /** What changed and when: bin, "topology" | "state" | …, listeners (indices). */
+  /** Detected changes: bin, "topology" | "state" | …, listeners (indices). */
   changes: [number, string, number[]][];
 }
 

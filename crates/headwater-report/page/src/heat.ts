@@ -20,7 +20,7 @@ export function heat(report: Report): { element: HTMLElement; start: () => void 
     column = Math.max(0, Math.min(size - 1, nextColumn));
     const [speaker, listener] = [report.name(given?.order[row] ?? 0), report.name(given?.order[column] ?? 0)];
     const values = maps.map(([title, cells]) => `${title.toLowerCase()} ${significant(Number((cells[row * size + column] ?? 0).toPrecision(3)))}`).join(", ");
-    readout.replaceChildren(bdi(listener), row === column ? " listens to itself: " : " listens to ", ...(row === column ? [] : [bdi(speaker), ": "]), values);
+    readout.replaceChildren(...(row === column ? ["Self-weight of ", bdi(listener)] : [bdi(listener), " listens to ", bdi(speaker)]), ": ", values);
     marks.forEach((mark) => {
       mark.hidden = false;
       style(mark, { left: `${(100 * column) / size}%`, top: `${(100 * row) / size}%`, width: `${100 / size}%`, height: `${100 / size}%` });
@@ -61,8 +61,8 @@ export function heat(report: Report): { element: HTMLElement; start: () => void 
 
   const element = section(
     "weights",
-    "Who listens to whom, in numbers",
-    "Each row is a speaker, each column a listener, both by rank from the top left. The stronger the colour, the heavier the weight; the diagonal is how much agents keep to themselves.",
+    "Weights",
+    "Each row is a speaker, each column a listener, both by rank from the top left. The stronger the colour, the larger the weight. The diagonal holds the self-weights.",
     el("div", { class: "heats" }, ...canvases.map(({ title, field }) => el("figure", {}, field, el("figcaption", {}, title)))),
     el("div", { class: "scale" }, el("span", {}, "0"), ramp, el("span", {}, significant(largest))),
     readout,

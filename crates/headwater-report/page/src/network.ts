@@ -1,4 +1,4 @@
-// The network and everything around it: filters, legend, and a list of agents for those who do not point.
+// The network with its filters, its legend, and a list of agents for the keyboard.
 import { INKS, believed, hypothesisColour, leaningColour, opinionColour, opinionWords } from "./colour";
 import { bdi, eachFrame, el, icon, section, style } from "./dom";
 import { drawing, drawn } from "./drawing";
@@ -68,15 +68,15 @@ export function network(report: Report): { element: HTMLElement; start: () => vo
   );
   const button = (name: "plus" | "minus" | "fit", label: string, act: () => void) => el("button", { type: "button", class: "square", "aria-label": label, title: label, onclick: act }, icon(name));
   const zooms = el("div", { class: "zooms" }, button("plus", "Zoom in", () => stage?.zoom(1.5)), button("minus", "Zoom out", () => stage?.zoom(1 / 1.5)), button("fit", "Show everything", () => stage?.zoom(null)));
-  const figure = el("div", { class: "stage", role: "group", "aria-label": "Network drawing; the list of agents beside it does the same by keyboard" }, host, zooms, el("p", { class: "stage-hint muted" }, el("span", { class: "fine-only" }, "Ctrl + scroll to zoom, drag to move"), el("span", { class: "coarse-only" }, "Two fingers zoom and move")));
+  const figure = el("div", { class: "stage", role: "group", "aria-label": "Network drawing; use the list of agents beside it with the keyboard" }, host, zooms, el("p", { class: "stage-hint muted" }, el("span", { class: "fine-only" }, "Ctrl + scroll to zoom, drag to move"), el("span", { class: "coarse-only" }, "Two fingers zoom and move")));
   const paper = el("div", { class: "paper-only" });
   const element = section(
     "network",
     "The network",
-    `An arrow goes from who speaks to who listens. ${page.network.given ? "Only edges of the given graph are possible." : "Anybody may hear anybody."}`,
+    `An arrow points from the speaker to the listener. ${page.network.given ? "Only edges of the given graph are possible." : "No graph was given: any agent may listen to any other."}`,
     paper,
     el("div", { class: "network" }, figure, side),
-    page.network.edges > edges.weights.length && el("p", { class: "muted" }, `The page holds the ${count(edges.weights.length)} strongest of ${plural(page.network.edges, "edge")}.`),
+    page.network.edges > edges.weights.length && el("p", { class: "muted" }, `The ${count(edges.weights.length)} strongest of ${plural(page.network.edges, "edge")} are shown.`),
   );
   say();
 
@@ -148,7 +148,7 @@ function finder(report: Report, light: (agent: number | null) => void, look: (ag
     );
     active = -1;
     input.removeAttribute("aria-activedescendant");
-    more.textContent = matching.length === 0 ? "No agent has that in its name." : matching.length > LISTED ? `and ${plural(matching.length - LISTED, "other")}: search to find them` : "";
+    more.textContent = matching.length === 0 ? "No agent with this name." : matching.length > LISTED ? `and ${plural(matching.length - LISTED, "other")}: search to find them` : "";
   }
   input.addEventListener("input", () => {
     draw();
@@ -205,7 +205,7 @@ function filters(report: Report, scene: Scene, changed: () => void, shown: HTMLE
     words();
     changed();
   });
-  const choices: [string, string][] = [["all", "All edges"], ...(p ? ([["0.1", "p ≤ 0.1"], ["0.05", "p ≤ 0.05"], ["0.01", "p ≤ 0.01"]] as [string, string][]) : []), ...(sure ? ([["fdr", "Significant, 5% false discoveries"]] as [string, string][]) : [])];
+  const choices: [string, string][] = [["all", "All edges"], ...(p ? ([["0.1", "p ≤ 0.1"], ["0.05", "p ≤ 0.05"], ["0.01", "p ≤ 0.01"]] as [string, string][]) : []), ...(sure ? ([["fdr", "Significant at 5% (Benjamini–Hochberg)"]] as [string, string][]) : [])];
   const select = el("select", { id: "significance-filter" }, ...choices.map(([value, label]) => el("option", { value }, label)));
   select.addEventListener("change", () => {
     scene.filter.p = Number(select.value) || 1;
@@ -218,7 +218,7 @@ function filters(report: Report, scene: Scene, changed: () => void, shown: HTMLE
     el("label", { for: "weight-filter" }, "Hide weak edges"),
     slider,
     shown,
-    ...(p || sure ? [el("label", { for: "significance-filter" }, "How sure"), select] : [el("p", { class: "muted small" }, "Which edges are more than chance was not measured.")]),
+    ...(p || sure ? [el("label", { for: "significance-filter" }, "Significance"), select] : [el("p", { class: "muted small" }, "The significance of edges was not tested.")]),
   );
 }
 
@@ -230,7 +230,7 @@ function legend(report: Report): HTMLElement {
     const theme = report.theme.value;
     const dot = (colour: string) => style(el("i", { class: "dot", "aria-hidden": "true" }), { background: colour });
     const colours: Node[] = [];
-    if (!page.opinions) colours.push(el("p", { class: "muted" }, "Made without beliefs: agents have no opinion to be coloured by."));
+    if (!page.opinions) colours.push(el("p", { class: "muted" }, "The page was made without beliefs, so agents are not coloured by opinion."));
     else if (page.hypotheses.length <= 2) {
       const ramp = el("span", { class: "ramp", "aria-hidden": "true" }, ...Array.from({ length: 25 }, (_, step) => style(el("i"), { background: leaningColour(step / 12 - 1, theme) })));
       const end = (name: string | undefined) => el("span", {}, bdi(name ?? ""), ` ${(50 + 100 * report.reach).toFixed(0)}%`);
@@ -239,13 +239,13 @@ function legend(report: Report): HTMLElement {
       const held = new Set(page.agents.map((_, agent) => believed(report, agent)));
       colours.push(el("ul", {}, ...page.hypotheses.map((name, index) => held.has(index) && el("li", {}, dot(hypothesisColour(index, theme)), bdi(name))).filter((item) => item instanceof Node)));
     }
-    if (page.opinions?.leaning.includes(null)) colours.push(el("ul", {}, el("li", {}, dot(INKS[theme].unknown), "never spoke")));
+    if (page.opinions?.leaning.includes(null)) colours.push(el("ul", {}, el("li", {}, dot(INKS[theme].unknown), "no posts")));
     body.replaceChildren(
-      el("h3", {}, page.hypotheses.length > 2 ? "Colour: what the agent believes most" : "Colour: opinion"),
+      el("h3", {}, page.hypotheses.length > 2 ? "Colour: most believed hypothesis" : "Colour: opinion"),
       ...colours,
       el("h3", {}, "Size: share of influence"),
       el("h3", {}, "Edges"),
-      el("ul", {}, line("strong", "thick: heavy weight"), ...(edges.significant ? [line("weak", "faint: not more than chance")] : []), line("shapes", "from the agent pointed at: whom it shapes"), line("hears", "to it: whom it hears"), ...(edges.weights.some((weight) => weight < 0) ? [line("against", "weight below zero")] : [])),
+      el("ul", {}, line("strong", "thick: large weight"), ...(edges.significant ? [line("weak", "faint: not significant")] : []), line("shapes", "from the selected agent to listeners"), line("hears", "from speakers to the selected agent"), ...(edges.weights.some((weight) => weight < 0) ? [line("against", "negative weight")] : [])),
     );
   };
   draw();

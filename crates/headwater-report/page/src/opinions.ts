@@ -1,4 +1,4 @@
-// Opinions over time: the mean in front, everybody behind it, whoever is chosen picked out.
+// Opinions over time: the mean, all agents in the background, and the highlighted agent.
 import { chart } from "./chart";
 import { bdi, el, section } from "./dom";
 import { count, shortTime } from "./numbers";
@@ -11,8 +11,8 @@ const CHOICES = 300;
 
 const CHANGES: Record<string, string> = {
   topology: "who listens to whom changed",
-  state: "what the group settles on changed",
-  likelihoods: "what agents see for themselves changed",
+  state: "the true hypothesis changed",
+  likelihoods: "the distribution of private observations changed",
 };
 
 export function opinions(report: Report): { element: HTMLElement; start: () => void } | null {
@@ -21,7 +21,7 @@ export function opinions(report: Report): { element: HTMLElement; start: () => v
   const { hypotheses, reference } = report.page;
   const plot = chart(report, 340, "Beliefs over time", given.changes.map(([bin, kind]) => [bin, kind]));
   const select = el("select", { id: "hypothesis" }, ...hypotheses.map((name, index) => el("option", { value: index, selected: index === reference }, name)));
-  // Whoever's card was open last stays picked out until the field is emptied.
+  // The agent of the last open card stays highlighted until the field is emptied.
   const pick = el("input", { type: "text", id: "highlight", list: "highlight-names", autocomplete: "off", spellcheck: "false", placeholder: "An agent" });
   const choices = el("datalist", { id: "highlight-names" }, ...report.standings().slice(0, CHOICES).map(({ name }) => el("option", { value: name })));
   const faint = report.standings().slice(0, FAINT).map(({ agent }) => agent);
@@ -50,7 +50,7 @@ export function opinions(report: Report): { element: HTMLElement; start: () => v
   const element = section(
     "opinions",
     "Opinions over time",
-    `The bold line is the mean over those who spoke, the faint ones are ${report.rows.length > FAINT ? `the first ${FAINT} agents by rank` : "single agents"}${given.merged > 1 ? `; ${given.merged} time steps are merged into one point` : ""}.`,
+    `The bold line is the mean over the agents with a post, the faint lines are ${report.rows.length > FAINT ? `the first ${FAINT} agents by rank` : "single agents"}${given.merged > 1 ? `; ${given.merged} time steps are merged into one point` : ""}.`,
     el("div", { class: "tools" }, el("label", { for: "hypothesis" }, "Belief in"), select, el("label", { for: "highlight" }, "Highlight"), pick, choices),
     plot.element,
     list.length > 0 && el("div", {}, el("h3", {}, "What changed"), el("ul", { class: "changes" }, ...list)),

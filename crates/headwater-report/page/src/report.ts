@@ -1,10 +1,10 @@
-// The data as the sections want it: by agent, at the chosen time.
+// The data as the sections use it: by agent, at the chosen time.
 import { leaningReach } from "./colour";
 import type { Card, Page, RankRow } from "./data";
 import { unpack, unpackIndices } from "./packed";
 import { Cell, themeCell, type Theme } from "./state";
 
-/** An agent's place in the ranking: of the model as learned, or of a snapshot of it. */
+/** An agent's row in the ranking of the final model or of a snapshot. */
 export interface Standing {
   agent: number;
   name: string;
@@ -30,15 +30,15 @@ export class Report {
   readonly places: Float64Array;
   readonly edges: Edges;
   readonly strongest: number;
-  /** Mean belief per agent and hypothesis, null for agents that never spoke; only where there are more than two. */
-  readonly moods: (number[] | null)[] | null;
-  /** Of the colours of opinion. */
+  /** Mean belief per agent and hypothesis, null for agents without a post; only with more than two hypotheses. */
+  readonly meanBeliefs: (number[] | null)[] | null;
+  /** Half-width of the colour scale of opinions. */
   readonly reach: number;
   readonly beliefs: Float64Array | null;
   readonly mean: Float64Array | null;
   /** The agent whose card is open. */
   readonly chosen = new Cell<number | null>(null);
-  /** Index into `history`; null is the model as learned. */
+  /** Index into `history`; null is the final model. */
   readonly time = new Cell<number | null>(null);
   readonly theme: Cell<Theme> = themeCell();
   private readonly cards = new Map<number, Card>();
@@ -74,7 +74,7 @@ export class Report {
     this.beliefs = opinions ? unpack(opinions.beliefs) : null;
     this.mean = opinions ? unpack(opinions.mean) : null;
     // Two hypotheses are coloured by `leaning`.
-    this.moods = this.beliefs && page.hypotheses.length > 2 ? page.agents.map((_, agent) => this.mood(agent)) : null;
+    this.meanBeliefs = this.beliefs && page.hypotheses.length > 2 ? page.agents.map((_, agent) => this.meanBelief(agent)) : null;
   }
 
   get history() {
@@ -116,14 +116,14 @@ export class Report {
     return snapshot ? unpack(snapshot.weights) : this.edges.weights;
   }
 
-  /** What an agent said of a hypothesis, bin by bin, NaN where it was silent. */
+  /** Belief of an agent in a hypothesis by bin; NaN where the agent was silent. */
   said(agent: number, hypothesis: number): Float64Array {
     const given = this.page.hypotheses.length - 1;
     const bins = this.page.opinions?.times.length ?? 0;
     const beliefs = this.beliefs ?? new Float64Array();
     const start = agent * given * bins;
     if (hypothesis < given) return beliefs.subarray(start + hypothesis * bins, start + (hypothesis + 1) * bins);
-    // The last one is what the others leave.
+    // The last one is one minus the others.
     return Float64Array.from({ length: bins }, (_, bin) => {
       let left = 1;
       for (let other = 0; other < given; other += 1) left -= beliefs[start + other * bins + bin] ?? NaN;
@@ -136,7 +136,7 @@ export class Report {
     return (this.mean ?? new Float64Array()).subarray(hypothesis * bins, (hypothesis + 1) * bins);
   }
 
-  private mood(agent: number): number[] | null {
+  private meanBelief(agent: number): number[] | null {
     const means = this.page.hypotheses.map((_, hypothesis) => {
       const known = this.said(agent, hypothesis).filter((value) => !Number.isNaN(value));
       return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : NaN;

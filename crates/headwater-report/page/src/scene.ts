@@ -94,7 +94,7 @@ export class Scene {
     }
   }
 
-  /** In the light, or nobody is. */
+  /** Whether the agent is highlighted, or none is. */
   near(agent: number): boolean {
     return this.lit === null || agent === this.lit || this.heard.has(agent);
   }

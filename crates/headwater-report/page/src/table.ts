@@ -32,20 +32,20 @@ interface Column {
 }
 
 const COLUMNS: Column[] = [
-  { id: "rank", label: "Rank", help: "By influence; 1 is the most influential. Behind it the 90% interval of the rank, where it was measured.", kind: "count", always: true },
-  { id: "agent", label: "Agent", help: "Open an agent to see why it is where it is.", kind: "count", always: true },
-  { id: "share", label: "Share of influence", help: "The agent's part of all influence; the shares sum to 100%. The thin line is the 90% interval: where the lines of two agents overlap widely, their order is not known.", kind: "share", always: true },
+  { id: "rank", label: "Rank", help: "By influence; 1 is the most influential. With its 90% interval, where it was computed.", kind: "count", always: true },
+  { id: "agent", label: "Agent", help: "Open an agent for the reasons of the rank.", kind: "count", always: true },
+  { id: "share", label: "Share of influence", help: "Share of all influence; the shares sum to 100%. The thin line is the 90% interval: where the intervals of two agents overlap widely, their order is uncertain.", kind: "share", always: true },
   { id: "influence", label: "Influence", help: "Centrality × informativeness.", kind: "number", always: true },
-  { id: "centrality", label: "Centrality", help: "How much the network listens to the agent, directly and through others; sums to one.", kind: "number", always: true },
-  { id: "informativeness", label: "Informa\u00ADtiveness", help: "How much the agent's own evidence speaks for what the network settles on, beyond what it took from others. Below zero it speaks against.", kind: "number", always: true },
-  { id: "p_value", label: "P-value", help: "How often a world in which nobody listens has this agent heard as much. Small for agents who are heard.", kind: "number" },
-  { id: "posts", label: "Posts", help: "Posts per time step: compare the ranking with mere activity.", kind: "number" },
+  { id: "centrality", label: "Centrality", help: "Weight that the network gives the agent, directly and through others; sums to one.", kind: "number", always: true },
+  { id: "informativeness", label: "Informa\u00ADtiveness", help: "How strongly the agent's own evidence supports the hypothesis the network settles on. Negative where it speaks against.", kind: "number", always: true },
+  { id: "p_value", label: "P-value", help: "Permutation test: how often the agent receives at least this weight from the others after circular shifts. Small for significant agents.", kind: "number" },
+  { id: "posts", label: "Posts", help: "Posts per time step, to compare the ranking with activity.", kind: "number" },
   { id: "silent_share", label: "Silent", help: "Share of time steps without a post.", kind: "share" },
-  { id: "in_degree", label: "Followers", help: "In-degree: how many follow the agent in the given graph. Compare the ranking with mere popularity.", kind: "count" },
-  { id: "pagerank", label: "PageRank", help: "PageRank in the given graph, which needs no model of opinion.", kind: "number" },
-  { id: "top_k_probability", label: "Among the first", help: "How often the agent was among the first few in the resamples.", kind: "share", extra: true },
-  { id: "origin", label: "Origin", help: "The part of the network's mean opinion that started with the agent.", kind: "number", extra: true },
-  { id: "error_probability", label: "Error", help: "How often the agent, taken alone, is on the wrong side of the network's verdict.", kind: "number", extra: true },
+  { id: "in_degree", label: "Followers", help: "In-degree in the given graph, to compare the ranking with popularity.", kind: "count" },
+  { id: "pagerank", label: "PageRank", help: "PageRank in the given graph, for comparison.", kind: "number" },
+  { id: "top_k_probability", label: "Top-k probability", help: "Share of the resamples in which the agent was among the first few.", kind: "share", extra: true },
+  { id: "origin", label: "Origin", help: "Share of the network's mean opinion that originates with the agent.", kind: "number", extra: true },
+  { id: "error_probability", label: "Error", help: "Probability that the agent's belief favours another hypothesis than the one the network settles on.", kind: "number", extra: true },
 ];
 
 const PAGE_SIZES = [25, 50, 100, 200];
@@ -131,7 +131,7 @@ export function table(report: Report): HTMLElement {
     const { pageIndex, pageSize } = model.atoms.pagination.get();
     const first = matching === 0 ? 0 : pageIndex * pageSize + 1;
     const last = Math.min(matching, (pageIndex + 1) * pageSize);
-    status.textContent = matching === 0 ? "No agent has that in its name." : matching <= pageSize ? plural(matching, "agent") : `${count(first)}–${count(last)} of ${plural(matching, "agent")}`;
+    status.textContent = matching === 0 ? "No agent with this name." : matching <= pageSize ? plural(matching, "agent") : `${count(first)}–${count(last)} of ${plural(matching, "agent")}`;
     previous.disabled = !model.getCanPreviousPage();
     next.disabled = !model.getCanNextPage();
     pager.hidden = report.rows.length <= 30;
@@ -178,7 +178,7 @@ export function table(report: Report): HTMLElement {
   return section(
     "ranking",
     "The ranking",
-    "Influence is centrality times informativeness: how much the network listens to an agent, times how much the agent itself knows. Choose a heading to sort, a name to see why.",
+    "Influence is centrality times informativeness: the weight that the network gives an agent, times the strength of the agent's own evidence. Choose a heading to sort, a name for the explanation.",
     el(
       "div",
       { class: "tools" },
@@ -234,7 +234,7 @@ function row(report: Report, standing: Standing, columns: Column[], scale: Scale
     if (id === "agent") {
       cell.append(el("button", { type: "button", class: "open", onclick: () => open(report, standing.agent) }, bdi(standing.name)));
       const other = standing.row?.contrarian;
-      if (other !== undefined) cell.append(el("span", { class: "chip", title: "Its own evidence points to another hypothesis than the network's" }, "points to ", bdi(other)));
+      if (other !== undefined) cell.append(el("span", { class: "chip", title: "The agent's own evidence supports another hypothesis than the one the network settles on" }, "points to ", bdi(other)));
     } else if (typeof value !== "number") {
       append(cell, [el("span", { class: "muted" }, "–")]);
     } else if (id === "share") {

@@ -1,4 +1,4 @@
-// The slider that takes ranking and network back in time, for models that were tracked.
+// The slider through the history of a tracked model, for ranking and network.
 import { el, icon } from "./dom";
 import { shortTime } from "./numbers";
 import type { Report } from "./report";
@@ -15,7 +15,7 @@ export function timeBar(report: Report): HTMLElement | null {
   const now = el("output", { for: "time" });
   const say = (): void => {
     const snapshot = report.time.value === null ? undefined : history[report.time.value];
-    const text = snapshot ? shortTime(snapshot.time) : "As learned, from all of it";
+    const text = snapshot ? shortTime(snapshot.time) : "Final model";
     now.textContent = text;
     slider.setAttribute("aria-valuetext", text);
   };

@@ -1,4 +1,4 @@
-// First thing on the page: who drives opinion here, whether the data say so, and what was assumed.
+// The first section: who is most influential, whether the data support it, and what was assumed.
 import { INKS, mix } from "./colour";
 import { bdi, el, icon, style } from "./dom";
 import { count, percent, plural, shortTime } from "./numbers";
@@ -7,11 +7,11 @@ import { open } from "./route";
 
 const BADGES = {
   supported: ["check", "Supported by the data", "Held-out forecasts beat every baseline, and the permutation test is significant at 5 %."],
-  "no-evidence": ["none", "No evidence", "The permutation test or a baseline speaks against it; the ranking may be chance."],
-  "not-tested": ["question", "Not tested", "No permutation test was run, so whether the data support an answer is not known."],
+  "no-evidence": ["none", "No evidence", "The forecasts do not beat every baseline, or the permutation test is not significant; the ranking may be due to chance."],
+  "not-tested": ["question", "Not tested", "No permutation test was run; whether the data support the ranking is not known."],
 } as const;
 
-/** As many segments as can be told apart. */
+/** The most segments that can be told apart. */
 const SEGMENTS = 6;
 
 export function verdict(report: Report): HTMLElement {
@@ -19,7 +19,7 @@ export function verdict(report: Report): HTMLElement {
   const [sign, label, meaning] = BADGES[found.outcome];
   const list = (heading: string, sentences: string[], className: string) =>
     sentences.length > 0 && el("div", { class: `note ${className}` }, el("h2", {}, heading), el("ul", {}, ...sentences.map((sentence) => el("li", {}, sentence))));
-  const notes = [list("How sure we are", found.sure, "sure"), list("What was assumed", found.assumed, "assumed"), list("Be careful", found.warnings, "warning")];
+  const notes = [list("Uncertainty", found.sure, "sure"), list("Assumptions", found.assumed, "assumed"), list("Warnings", found.warnings, "warning")];
   return el(
     "section",
     { id: "verdict", class: "verdict", "aria-labelledby": "headline" },
@@ -33,7 +33,7 @@ export function verdict(report: Report): HTMLElement {
   );
 }
 
-/** Influence as one bar, cut into those who hold it. */
+/** Shares of influence as one bar. */
 function strip(report: Report): HTMLElement | null {
   const standings = report.standings().filter((standing) => standing.share > 0);
   const total = standings.reduce((sum, standing) => sum + standing.share, 0);
@@ -65,7 +65,7 @@ function strip(report: Report): HTMLElement | null {
   };
   paint();
   report.theme.on(paint);
-  return el("div", { class: "strip" }, el("h2", { class: "small-head" }, "Who holds the influence"), bar, el("ul", { class: "strip-list" }, ...items));
+  return el("div", { class: "strip" }, el("h2", { class: "small-head" }, "Shares of influence"), bar, el("ul", { class: "strip-list" }, ...items));
 }
 
 function facts(report: Report): HTMLElement {
@@ -76,8 +76,8 @@ function facts(report: Report): HTMLElement {
     "ul",
     { class: "facts" },
     fact(count(agents.length), agents.length === 1 ? "agent" : "agents"),
-    fact(count(network.edges), network.given ? "edges, within the given graph" : "edges"),
-    fact(bdi(hypotheses[truth] ?? ""), "is what the group settles on"),
+    fact(count(network.edges), network.given ? "edges within the given graph" : "edges"),
+    fact(bdi(hypotheses[truth] ?? ""), "is the hypothesis the network settles on"),
     Number.isFinite(ranking.agreement) && fact(el("span", { "data-field": "agreement", "data-value": ranking.agreement }, percent(ranking.agreement)), "of agents agree"),
     ...(times.length > 0 ? [fact(`${shortTime(times[0] ?? "")} – ${shortTime(times[times.length - 1] ?? "")}`, plural(times.length * (opinions?.merged ?? 1), "time step"))] : []),
   );

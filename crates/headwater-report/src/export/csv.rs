@@ -1,14 +1,15 @@
-//! Edges and nodes as CSV: a header, a row each, an empty cell for what is not known. Names are quoted where they must be.
+//! Edges and nodes as CSV: a header, a row each, an empty cell for a missing value; names are quoted where necessary.
 
-use super::network::{Cell, ExportNetwork, Table};
+use super::ExportNetwork;
+use super::table::{Cell, Table};
 use std::io::{Error, Write};
 
-/// Who hears whom: `source,target,weight` and what else is known of an edge.
+/// The edges: `source,target,weight` and the other columns.
 pub fn edges(network: &ExportNetwork, out: impl Write) -> Result<(), Error> {
     write(&network.edge_table(), out)
 }
 
-/// The agents: `id` and what is known of each.
+/// The agents: `id` and the other columns.
 pub fn nodes(network: &ExportNetwork, out: impl Write) -> Result<(), Error> {
     write(&network.agent_table(), out)
 }
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_hearing_anybody_is_a_header() {
+    fn without_edges_there_is_a_header() {
         assert_eq!(text(|network, out| edges(network, out), &lonely()), "source,target,weight\n");
         assert_eq!(text(|network, out| nodes(network, out), &lonely()).lines().count(), 2);
     }

@@ -63,8 +63,8 @@ pub fn export_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     })
 }
 
-/// Writes a network in the format that the ending of `path` asks for; `reader` is who will read JSON. Returns how many
-/// characters of names XML could not hold.
+/// Writes a network in the format of the ending of `path`; `reader` is the program that will read JSON. Returns the number of
+/// characters in names that XML does not allow.
 ///
 /// # Errors
 /// [`Error::ExportFormat`], [`Error::Files`] where a file cannot be created, [`Error::Write`].

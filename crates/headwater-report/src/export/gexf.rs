@@ -1,20 +1,22 @@
 //! GEXF 1.3, the format of Gephi.
 //!
 //! Where the model was tracked the graph is dynamic: every weight has its intervals under the reserved attribute `weight`,
-//! an edge has spells where it was there, and agents have their share, centrality and informativeness over time. Readers that
-//! know no time find the weights of now.
+//! an edge has spells for the periods in which it existed, and agents have their share, centrality and informativeness over
+//! time. Readers without support for time find the final weights.
 //!
 //! Start and end are always both given, and times finer than days come under `timeformat="date"` too: Gephi reads either, and
 //! networkx fails on an open end and on `dateTime`.
 
-use super::network::{Cell, ColumnType, Edge, ExportNetwork, Field, History};
+use super::history::History;
+use super::network::{Edge, ExportNetwork};
+use super::table::{Cell, ColumnType, Field};
 use super::xml::XmlText;
 use std::io::{Error, Write};
 
 /// Columns that are attributes of the elements rather than data.
 const ENDS: [&str; 4] = ["id", "source", "target", "weight"];
 
-/// Writes the network; returns how many characters XML could not hold.
+/// Writes the network; returns how many characters XML does not allow and were replaced.
 pub fn write(network: &ExportNetwork, mut out: impl Write) -> Result<usize, Error> {
     let mut texts = XmlText::default();
     let identifiers = texts.identifiers(&network.agents);
@@ -47,18 +49,18 @@ pub fn write(network: &ExportNetwork, mut out: impl Write) -> Result<usize, Erro
         write!(out, "<node id=\"{identifier}\" label=\"{identifier}\"><attvalues>")?;
         values(&of_agents, agent, &mut texts, &mut out)?;
         if let Some(history) = &network.history {
-            for (name, moments) in &history.agents {
-                let series = moments.iter().map(|values| values.get(agent).copied().flatten());
+            for (name, periods) in &history.agents {
+                let series = periods.iter().map(|values| values.get(agent).copied().flatten());
                 over_time(name, &history.intervals(series), &mut out)?;
             }
         }
         out.write_all(b"</attvalues>")?;
-        if let Some(look) = network.looks.get(agent) {
-            write!(out, "<viz:size value=\"{:.2}\"/>", look.size)?;
-            if let Some((x, y)) = look.place {
+        if let Some(style) = network.styles.get(agent) {
+            write!(out, "<viz:size value=\"{:.2}\"/>", style.size)?;
+            if let Some((x, y)) = style.position {
                 write!(out, "<viz:position x=\"{x:.2}\" y=\"{y:.2}\" z=\"0\"/>")?;
             }
-            let (red, green, blue) = look.colour;
+            let (red, green, blue) = style.colour;
             write!(out, "<viz:color r=\"{red}\" g=\"{green}\" b=\"{blue}\"/>")?;
         }
         out.write_all(b"</node>\n")?;
@@ -127,7 +129,7 @@ fn values(fields: &[&Field<'_>], row: usize, texts: &mut XmlText, out: &mut impl
     Ok(())
 }
 
-/// A stretch of time with one value.
+/// Start, end and value.
 pub(super) type Interval<'a> = (&'a str, &'a str, f64);
 
 fn over_time(name: &str, intervals: &[Interval<'_>], out: &mut impl Write) -> Result<(), Error> {
@@ -138,7 +140,7 @@ fn over_time(name: &str, intervals: &[Interval<'_>], out: &mut impl Write) -> Re
     Ok(())
 }
 
-/// When an edge was there: its intervals, those that meet made one.
+/// The periods in which an edge existed: its intervals, adjacent ones merged.
 fn spells(intervals: &[Interval<'_>], out: &mut impl Write) -> Result<(), Error> {
     let mut whole: Vec<(&str, &str)> = Vec::new();
     for &(start, end, _) in intervals {
@@ -156,12 +158,12 @@ fn spells(intervals: &[Interval<'_>], out: &mut impl Write) -> Result<(), Error>
 }
 
 impl History {
-    /// From the first to the last.
+    /// Start of the first period, end of the last.
     fn span(&self) -> (&str, &str) {
         (self.bounds.first().map_or("", String::as_str), self.bounds.last().map_or("", String::as_str))
     }
 
-    /// A series of one value per moment as intervals, moments of the same value made one.
+    /// A series of one value per period as intervals; periods with the same value are merged.
     fn intervals(&self, series: impl Iterator<Item = Option<f64>>) -> Vec<Interval<'_>> {
         let mut intervals: Vec<Interval<'_>> = Vec::new();
         for (value, bounds) in series.zip(self.bounds.windows(2)) {
@@ -178,20 +180,13 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use super::super::network::tests::{balanced, hostile, lonely, tracked};
+    use super::super::network::tests::{hostile, lonely, tracked, xml};
     use super::*;
-
-    fn text(network: &ExportNetwork) -> (String, usize) {
-        let mut out = Vec::new();
-        let replaced = write(network, &mut out).unwrap();
-        (String::from_utf8(out).unwrap(), replaced)
-    }
 
     #[test]
     fn hostile_names_break_nothing() {
         let network = hostile();
-        let (text, replaced) = text(&network);
-        balanced(&text);
+        let (text, replaced) = xml(|network, out| write(network, out), &network);
         assert_eq!(replaced, 1);
         assert!(text.contains("xmlns=\"http://gexf.net/1.3\"") && text.contains("version=\"1.3\""));
         assert!(text.contains("defaultedgetype=\"directed\" idtype=\"string\" mode=\"static\""), "{text}");
@@ -204,8 +199,7 @@ mod tests {
 
     #[test]
     fn one_agent_is_a_network() {
-        let (text, _) = text(&lonely());
-        balanced(&text);
+        let (text, _) = xml(|network, out| write(network, out), &lonely());
         assert!(text.contains("<edges count=\"0\">") && text.contains("<nodes count=\"1\">"), "{text}");
         assert!(!text.contains("class=\"edge\""), "{text}");
     }
@@ -213,8 +207,7 @@ mod tests {
     #[test]
     fn weights_over_time_have_intervals_and_edges_spells() {
         let network = tracked();
-        let (text, _) = text(&network);
-        balanced(&text);
+        let (text, _) = xml(|network, out| write(network, out), &network);
         assert!(
             text.contains(
                 "mode=\"dynamic\" timeformat=\"double\" timerepresentation=\"interval\" start=\"10\" end=\"39\""
@@ -222,7 +215,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("<attributes class=\"edge\" mode=\"dynamic\">\n<attribute id=\"weight\" title=\"weight\" type=\"double\"/>"), "{text}");
-        // a → b was heard from the start, more from 20 on; b → a is gone since 20.
+        // a → b exists from the start, with a larger weight from 20 on; b → a ends at 20.
         assert!(text.contains("<edge id=\"0\" source=\"a\" target=\"b\" weight=\"0.75\"><attvalues><attvalue for=\"weight\" value=\"0.5\" start=\"10\" end=\"20\"/><attvalue for=\"weight\" value=\"0.75\" start=\"20\" end=\"39\"/></attvalues><spells><spell start=\"10\" end=\"39\"/></spells></edge>"), "{text}");
         assert!(text.contains("<edge id=\"1\" source=\"b\" target=\"a\" weight=\"0\"><attvalues><attvalue for=\"weight\" value=\"0.25\" start=\"10\" end=\"20\"/></attvalues><spells><spell start=\"10\" end=\"20\"/></spells></edge>"), "{text}");
         assert!(text.contains("<attvalue for=\"centrality_over_time\""), "{text}");

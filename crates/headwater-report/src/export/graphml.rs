@@ -1,16 +1,17 @@
 //! GraphML: typed keys, agents by name, edges from speaker to listener.
 //!
-//! Key names are what Gephi takes for its own (`label`, `weight`). There are no keys of the graph and none of another program:
-//! every reader knows what is here.
+//! Key names are those that Gephi recognises (`label`, `weight`). There are no keys of the graph, nor any that are specific to
+//! one program.
 
-use super::network::{Cell, ColumnType, ExportNetwork, Field};
+use super::ExportNetwork;
+use super::table::{Cell, ColumnType, Field};
 use super::xml::XmlText;
 use std::io::{Error, Write};
 
 /// Columns that are attributes of the elements rather than data.
 const ENDS: [&str; 3] = ["id", "source", "target"];
 
-/// Writes the network; returns how many characters XML could not hold.
+/// Writes the network; returns how many characters XML does not allow and were replaced.
 pub fn write(network: &ExportNetwork, mut out: impl Write) -> Result<usize, Error> {
     let mut texts = XmlText::default();
     let identifiers = texts.identifiers(&network.agents);
@@ -55,7 +56,7 @@ pub fn write(network: &ExportNetwork, mut out: impl Write) -> Result<usize, Erro
     Ok(texts.replaced)
 }
 
-/// Agents and edges share names such as `p_value`, but keys are of the whole file.
+/// Agents and edges share names such as `p_value`, but a key must be unique in the file.
 fn key(class: &str, name: &str) -> String {
     if name == "weight" { name.to_owned() } else { format!("{class}_{name}") }
 }
@@ -71,20 +72,13 @@ fn kind(kind: ColumnType) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::network::tests::{balanced, hostile, lonely};
+    use super::super::network::tests::{hostile, lonely, xml};
     use super::*;
-
-    fn text(network: &ExportNetwork) -> (String, usize) {
-        let mut out = Vec::new();
-        let replaced = write(network, &mut out).unwrap();
-        (String::from_utf8(out).unwrap(), replaced)
-    }
 
     #[test]
     fn hostile_names_break_nothing() {
         let network = hostile();
-        let (text, replaced) = text(&network);
-        balanced(&text);
+        let (text, replaced) = xml(|network, out| write(network, out), &network);
         assert_eq!(replaced, 1);
         assert!(text.contains("<node id=\"&lt;script&gt;alert(1)&lt;/script&gt;\">"), "{text}");
         assert!(text.contains("source=\"two&#10;lines, &quot;quoted&quot;\""), "{text}");
@@ -95,7 +89,7 @@ mod tests {
             )
         );
         assert_eq!(text.matches("<edge ").count(), network.edges.len());
-        // Keys are of the whole file.
+        // Keys are unique in the file.
         let keys: Vec<&str> = text.split("<key id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         let unique: std::collections::HashSet<&&str> = keys.iter().collect();
         assert_eq!(keys.len(), unique.len());
@@ -103,8 +97,7 @@ mod tests {
 
     #[test]
     fn one_agent_is_a_network() {
-        let (text, replaced) = text(&lonely());
-        balanced(&text);
+        let (text, replaced) = xml(|network, out| write(network, out), &lonely());
         assert_eq!((replaced, text.matches("<node ").count(), text.matches("<edge ").count()), (0, 1, 0));
     }
 }

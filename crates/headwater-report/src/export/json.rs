@@ -1,9 +1,10 @@
 //! Node-link JSON: what `networkx.node_link_data` gives since networkx 3.4, and the same with `links` for d3.
 
-use super::network::{Cell, ExportNetwork, Table};
+use super::ExportNetwork;
+use super::table::{Cell, Table};
 use std::io::{Error, Write};
 
-/// Who will read it.
+/// The program that will read the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reader {
     /// Edges are under `edges`.
@@ -13,7 +14,7 @@ pub enum Reader {
     D3,
 }
 
-/// The whole network as one object; what is not known of a node or an edge is absent.
+/// The whole network as one object; missing values are absent.
 pub fn write(network: &ExportNetwork, reader: Reader, mut out: impl Write) -> Result<(), Error> {
     out.write_all(b"{\"directed\":true,\"multigraph\":false,\"graph\":")?;
     object(&network.fact_table(), 0, &mut out)?;
@@ -81,13 +82,13 @@ mod tests {
         let names: Vec<&str> =
             networkx["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap()).collect();
         assert_eq!(names, network.agents);
-        // What is not known is absent rather than null.
+        // Missing values are absent rather than null.
         assert!(networkx["nodes"][0].get("contrarian").is_none());
         assert_eq!(networkx["graph"]["truth"], "<yes>");
     }
 
     #[test]
-    fn nobody_hearing_anybody_is_an_empty_list() {
+    fn without_edges_there_is_an_empty_list() {
         let lonely = read(&lonely(), Reader::Networkx);
         assert_eq!((lonely["nodes"].as_array().unwrap().len(), &lonely["edges"]), (1, &serde_json::json!([])));
     }

@@ -1,22 +1,20 @@
-//! A network as files describe it: agents with numbers, edges with numbers, and both over time where that is known.
+//! A network for export: agents and edges with their columns, and both over time where the model was tracked.
 //!
-//! In: a [`Model`], its [`Ranking`], and which edges are wanted ([`EdgeFilter`]). Out: an [`ExportNetwork`], all columns of equal length
-//! and in the model's order, so that every format has the same names and the same numbers.
+//! In: a [`Model`], its [`Ranking`], and which edges are wanted ([`EdgeFilter`]). Out: an [`ExportNetwork`] with columns in the
+//! model's order, so that every format has the same names and the same numbers.
 
+use super::history::{History, history};
+use super::table::{Cell, ColumnType, ColumnValues, ExportColumn, Field, Table};
 use crate::network::places;
 use crate::style::COLOURS;
-use headwater::Ranking;
-use headwater::model::{ChangeKind, Diagnostics, Track};
 use headwater::ranking::RankedAgent;
-use headwater::{Combination, Error, Evidence, Model, influence};
-use jiff::{Timestamp, ToSpan};
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt;
+use headwater::{Error, Model, Ranking};
+use std::collections::HashMap;
 
-/// Up to this many agents are placed; placing more takes longer than everything else.
+/// Up to this many agents get a position; the layout of more would take longer than the rest of the export.
 const PLACED_AGENTS: usize = 5000;
 
-/// Side of the square that agents are placed in.
+/// Side of the square of positions.
 const SIDE: f64 = 1000.0;
 
 /// Which edges to write.
@@ -24,16 +22,16 @@ const SIDE: f64 = 1000.0;
 pub struct EdgeFilter {
     /// Only weights of at least this much.
     pub min_weight: f64,
-    /// Only edges that the null calls significant.
+    /// Only edges that are significant in the permutation test.
     pub significant: bool,
-    /// Weights below zero too, by their size.
+    /// Include negative weights, compared by absolute value.
     pub negative: bool,
-    /// What agents give themselves too, as loops.
-    pub own: bool,
+    /// Include self-weights as self-loops.
+    pub self_loops: bool,
 }
 
 impl EdgeFilter {
-    fn takes(&self, weight: f64) -> bool {
+    pub(super) fn takes(&self, weight: f64) -> bool {
         weight != 0.0 && weight.abs() >= self.min_weight && (weight > 0.0 || self.negative)
     }
 }
@@ -41,201 +39,49 @@ impl EdgeFilter {
 /// A network for other programs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExportNetwork {
-    /// What it is, in a sentence or two.
+    /// One or two sentences for the reader of the file.
     pub description: String,
-    /// What is known of the whole; one value each.
+    /// Columns of the whole network, one value each.
     pub facts: Vec<ExportColumn>,
     /// Names.
     pub agents: Vec<String>,
-    /// What is known of agents.
+    /// Columns of the agents.
     pub agent_columns: Vec<ExportColumn>,
     /// Listener by listener.
     pub edges: Vec<Edge>,
-    /// What is known of edges.
+    /// Columns of the edges.
     pub edge_columns: Vec<ExportColumn>,
     /// How agents are drawn; empty unless asked for.
-    pub looks: Vec<NodeStyle>,
+    pub styles: Vec<NodeStyle>,
     /// Weights over time, where the model was tracked.
     pub history: Option<History>,
-    /// Edges left out because their weight is below zero.
+    /// Number of edges left out because their weight is negative.
     pub negative: usize,
 }
 
-/// Who hears whom, and how much.
+/// A directed, weighted edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Edge {
-    /// Who is heard.
+    /// Source.
     pub speaker: usize,
-    /// Who hears.
+    /// Target.
     pub listener: usize,
-    /// The part of its attention that the listener gives the speaker.
+    /// Weight that the listener gives the speaker.
     pub weight: f64,
 }
 
 /// How an agent is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NodeStyle {
-    /// Diameter, by share of influence.
+    /// Diameter, which grows with the share of influence.
     pub size: f64,
-    /// Red, green and blue, by the hypothesis that its own evidence points to.
+    /// Red, green and blue of the hypothesis that the agent's own evidence supports.
     pub colour: (u8, u8, u8),
-    /// Centre, where the network is small enough to be laid out.
-    pub place: Option<(f64, f64)>,
+    /// Centre, where the network is small enough for a layout.
+    pub position: Option<(f64, f64)>,
 }
 
-/// A network over time: moments one after another, each with its own weights.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct History {
-    /// Whether times are dates rather than numbers.
-    pub dates: bool,
-    /// When each moment begins, and when the last one ends.
-    pub bounds: Vec<String>,
-    /// Edges that were there and are not now; their weight is zero.
-    pub gone: Vec<Edge>,
-    /// By edge, those of now before those that are gone, then by moment; none when the edge was not there.
-    pub weights: Vec<Vec<Option<f64>>>,
-    /// Numbers of agents: by moment, then by agent.
-    pub agents: Vec<(&'static str, Vec<Vec<Option<f64>>>)>,
-}
-
-impl History {
-    /// One edge over time.
-    pub(super) fn weights(&self, row: usize) -> impl Iterator<Item = Option<f64>> + '_ {
-        self.weights.get(row).into_iter().flatten().copied()
-    }
-}
-
-/// Something that is known of every agent, every edge, or the whole.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExportColumn {
-    /// As in the JSON of `headwater rank`.
-    pub name: &'static str,
-    /// In the model's order.
-    pub values: ColumnValues,
-}
-
-/// The values of a column; none where nothing is known.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ColumnValues {
-    /// Numbers.
-    Real(Vec<Option<f64>>),
-    /// Counts.
-    Whole(Vec<Option<i64>>),
-    /// Yes or no.
-    Flag(Vec<Option<bool>>),
-    /// Words.
-    Text(Vec<Option<String>>),
-}
-
-/// What kind of values a column has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnType {
-    /// Numbers.
-    Real,
-    /// Counts.
-    Whole,
-    /// Yes or no.
-    Flag,
-    /// Words.
-    Text,
-}
-
-impl ColumnValues {
-    fn kind(&self) -> ColumnType {
-        match self {
-            ColumnValues::Real(_) => ColumnType::Real,
-            ColumnValues::Whole(_) => ColumnType::Whole,
-            ColumnValues::Flag(_) => ColumnType::Flag,
-            ColumnValues::Text(_) => ColumnType::Text,
-        }
-    }
-
-    fn cell(&self, row: usize) -> Option<Cell<'_>> {
-        match self {
-            // No format has a number for what is not one.
-            ColumnValues::Real(values) => values[row].filter(|value| value.is_finite()).map(Cell::Real),
-            ColumnValues::Whole(values) => values[row].map(Cell::Whole),
-            ColumnValues::Flag(values) => values[row].map(Cell::Flag),
-            ColumnValues::Text(values) => values[row].as_deref().map(Cell::Text),
-        }
-    }
-
-    fn known(&self) -> bool {
-        match self {
-            ColumnValues::Real(values) => values.iter().any(Option::is_some),
-            ColumnValues::Whole(values) => values.iter().any(Option::is_some),
-            ColumnValues::Flag(values) => values.iter().any(Option::is_some),
-            ColumnValues::Text(values) => values.iter().any(Option::is_some),
-        }
-    }
-}
-
-/// One value, which prints as every format takes it: numbers with all their digits, words unescaped.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Cell<'a> {
-    Real(f64),
-    Whole(i64),
-    Flag(bool),
-    Text(&'a str),
-}
-
-impl fmt::Display for Cell<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // All digits either way; a tiny number would be a long row of zeros.
-            Cell::Real(value) if *value != 0.0 && value.abs() < 1e-5 => write!(formatter, "{value:e}"),
-            Cell::Real(value) => write!(formatter, "{value}"),
-            Cell::Whole(value) => write!(formatter, "{value}"),
-            Cell::Flag(value) => write!(formatter, "{value}"),
-            Cell::Text(text) => formatter.write_str(text),
-        }
-    }
-}
-
-impl<'a> Cell<'a> {
-    pub(super) fn real(self) -> Option<f64> {
-        if let Cell::Real(value) = self { Some(value) } else { None }
-    }
-
-    pub(super) fn whole(self) -> Option<i64> {
-        if let Cell::Whole(value) = self { Some(value) } else { None }
-    }
-
-    pub(super) fn flag(self) -> Option<bool> {
-        if let Cell::Flag(value) = self { Some(value) } else { None }
-    }
-
-    pub(super) fn text(self) -> Option<&'a str> {
-        if let Cell::Text(text) = self { Some(text) } else { None }
-    }
-}
-
-/// Rows and columns, as most formats want them.
-pub(super) struct Table<'a> {
-    pub(super) rows: usize,
-    pub(super) fields: Vec<Field<'a>>,
-}
-
-pub(super) struct Field<'a> {
-    pub(super) name: &'static str,
-    pub(super) kind: ColumnType,
-    /// Whether every row has a value.
-    pub(super) certain: bool,
-    pub(super) cell: Box<dyn Fn(usize) -> Option<Cell<'a>> + 'a>,
-}
-
-impl<'a> Field<'a> {
-    fn certain(name: &'static str, kind: ColumnType, cell: impl Fn(usize) -> Cell<'a> + 'a) -> Self {
-        Field { name, kind, certain: true, cell: Box::new(move |row| Some(cell(row))) }
-    }
-
-    fn from_column(column: &'a ExportColumn) -> Self {
-        let cell = |row| column.values.cell(row);
-        Field { name: column.name, kind: column.values.kind(), certain: false, cell: Box::new(cell) }
-    }
-}
-
-/// What a ranking knows of an agent.
+/// How a column is read from a row of the ranking.
 enum RankedField {
     Real(fn(&RankedAgent) -> Option<f64>),
     Whole(fn(&RankedAgent) -> Option<usize>),
@@ -266,11 +112,12 @@ const KNOWN: [(&str, RankedField); 20] = [
 ];
 
 impl ExportNetwork {
-    /// The network of a model, with what a ranking of it knows.
+    /// The network of a model, with the columns of a ranking of it.
     ///
-    /// An error when the ranking is of another model: it names strangers, or other weights. A ranking of only the first few
-    /// is fine; of the others less is known.
-    pub fn new(model: &Model, ranking: &Ranking, choice: &EdgeFilter) -> Result<Self, Error> {
+    /// # Errors
+    /// Where the ranking belongs to another model: it has unknown agents, or other weights. A ranking cut to its first rows is
+    /// accepted; the other agents then lack its columns.
+    pub fn new(model: &Model, ranking: &Ranking, filter: &EdgeFilter) -> Result<Self, Error> {
         let agents = model.roster.agents().to_vec();
         let mut rows: Vec<Option<&RankedAgent>> = vec![None; agents.len()];
         for row in &ranking.agents {
@@ -278,21 +125,21 @@ impl ExportNetwork {
         }
         let mut agent_columns: Vec<ExportColumn> =
             KNOWN.iter().map(|(name, known)| ExportColumn { name, values: values(known, &rows) }).collect();
-        agent_columns.retain(|column| column.values.known());
+        agent_columns.retain(|column| column.values.any_known());
         let own = (0..agents.len()).map(|agent| Some(model.combination.weight(agent, agent))).collect();
         agent_columns.push(ExportColumn { name: "self_weight", values: ColumnValues::Real(own) });
 
         let tested = tested(model, ranking)?;
         let significant = |speaker, listener| tested.get(&(speaker, listener)).is_some_and(|found| found.1);
         let wanted = |speaker, listener| {
-            (choice.own || speaker != listener) && (!choice.significant || significant(speaker, listener))
+            (filter.self_loops || speaker != listener) && (!filter.significant || significant(speaker, listener))
         };
         let heard = model.combination.edges().filter(|&(speaker, listener, _)| wanted(speaker, listener));
         let mut negative = 0;
         let mut edges = Vec::new();
         for (speaker, listener, weight) in heard {
-            negative += usize::from(weight < 0.0 && !choice.negative);
-            if choice.takes(weight) {
+            negative += usize::from(weight < 0.0 && !filter.negative);
+            if filter.takes(weight) {
                 edges.push(Edge { speaker, listener, weight });
             }
         }
@@ -304,7 +151,7 @@ impl ExportNetwork {
             edge_columns.push(ExportColumn { name: "p_value", values: ColumnValues::Real(p_values) });
             edge_columns.push(ExportColumn { name: "significant", values: ColumnValues::Flag(flags) });
         }
-        let history = history(model, &edges, choice, wanted);
+        let history = history(model, &edges, filter, wanted);
         Ok(ExportNetwork {
             description: description(model, ranking),
             facts: facts(model, ranking),
@@ -312,15 +159,15 @@ impl ExportNetwork {
             agent_columns,
             edges,
             edge_columns,
-            looks: Vec::new(),
+            styles: Vec::new(),
             history,
             negative,
         })
     }
 
-    /// The same with sizes, colours and places, which only a format that is drawn wants.
+    /// Adds sizes, colours and positions, for formats that store a drawing.
     ///
-    /// A place does not depend on which edges are wanted.
+    /// Positions do not depend on the edge filter.
     pub fn drawn(self, model: &Model, ranking: &Ranking) -> Self {
         let agents = self.agents.len();
         let heard = |&(speaker, listener, weight): &(usize, usize, f64)| speaker != listener && weight > 0.0;
@@ -332,20 +179,20 @@ impl ExportNetwork {
             Vec::new()
         };
         let rows: HashMap<&str, &RankedAgent> = ranking.agents.iter().map(|row| (row.agent.as_str(), row)).collect();
-        let looks = self.agents.iter().enumerate().map(|(agent, name)| {
+        let styles = self.agents.iter().enumerate().map(|(agent, name)| {
             let row = rows.get(name.as_str());
             NodeStyle {
                 size: 8.0 + 52.0 * row.and_then(|row| row.share).unwrap_or_default().clamp(0.0, 1.0).sqrt(),
                 colour: colour(model, row.and_then(|row| row.contrarian.as_ref()).unwrap_or(&ranking.truth)),
-                // Figures count down the page, Gephi up.
-                place: places.get(agent).map(|(x, y)| ((x - 0.5) * SIDE, (0.5 - y) * SIDE)),
+                // The vertical axis of a figure points down, that of Gephi up.
+                position: places.get(agent).map(|(x, y)| ((x - 0.5) * SIDE, (0.5 - y) * SIDE)),
             }
         });
-        ExportNetwork { looks: looks.collect(), ..self }
+        ExportNetwork { styles: styles.collect(), ..self }
     }
 
     pub(super) fn agent_table(&self) -> Table<'_> {
-        let mut fields = vec![Field::certain("id", ColumnType::Text, |row| Cell::Text(&self.agents[row]))];
+        let mut fields = vec![Field::complete("id", ColumnType::Text, |row| Cell::Text(&self.agents[row]))];
         fields.extend(self.agent_columns.iter().map(Field::from_column));
         Table { rows: self.agents.len(), fields }
     }
@@ -353,9 +200,9 @@ impl ExportNetwork {
     pub(super) fn edge_table(&self) -> Table<'_> {
         let name = |agent: usize| Cell::Text(&self.agents[agent]);
         let mut fields = vec![
-            Field::certain("source", ColumnType::Text, move |row| name(self.edges[row].speaker)),
-            Field::certain("target", ColumnType::Text, move |row| name(self.edges[row].listener)),
-            Field::certain("weight", ColumnType::Real, |row| Cell::Real(self.edges[row].weight)),
+            Field::complete("source", ColumnType::Text, move |row| name(self.edges[row].speaker)),
+            Field::complete("target", ColumnType::Text, move |row| name(self.edges[row].listener)),
+            Field::complete("weight", ColumnType::Real, |row| Cell::Real(self.edges[row].weight)),
         ];
         fields.extend(self.edge_columns.iter().map(Field::from_column));
         Table { rows: self.edges.len(), fields }
@@ -377,11 +224,11 @@ fn values(known: &RankedField, rows: &[Option<&RankedAgent>]) -> ColumnValues {
     }
 }
 
-/// By speaker and listener: the p-value, and whether it is significant.
-type Tested = HashMap<(usize, usize), (f64, bool)>;
+/// P-value and significance by speaker and listener.
+type EdgeTests = HashMap<(usize, usize), (f64, bool)>;
 
-fn tested(model: &Model, ranking: &Ranking) -> Result<Tested, Error> {
-    let mut tested = Tested::new();
+fn tested(model: &Model, ranking: &Ranking) -> Result<EdgeTests, Error> {
+    let mut tested = EdgeTests::new();
     for edge in ranking.edges.iter().flatten() {
         let (speaker, listener) = (model.roster.agent(&edge.source)?, model.roster.agent(&edge.target)?);
         let weight = model.combination.weight(speaker, listener);
@@ -389,7 +236,7 @@ fn tested(model: &Model, ranking: &Ranking) -> Result<Tested, Error> {
             return Err(Error::Undefined {
                 what: "significance of edges",
                 reason: format!(
-                    "the ranking is of another model: it gives {} → {} the weight {}, the model {weight}",
+                    "the ranking belongs to another model: its weight of {} → {} is {}, the model's {weight}",
                     edge.source, edge.target, edge.weight
                 ),
             });
@@ -401,7 +248,7 @@ fn tested(model: &Model, ranking: &Ranking) -> Result<Tested, Error> {
 
 fn description(model: &Model, ranking: &Ranking) -> String {
     format!(
-        "Who hears whom, and how much: edges run from speaker to listener, weights are the listener's attention. Method {}, adaptation {}; the network settles on {:?}. {}",
+        "Influence network: an edge runs from speaker to listener, its weight is the listener's attention to the speaker. Method {}, adaptation {}; the network settles on {:?}. {}",
         model.method.name(),
         Cell::Real(model.adaptation),
         ranking.truth,
@@ -424,7 +271,7 @@ fn facts(model: &Model, ranking: &Ranking) -> Vec<ExportColumn> {
     facts.into_iter().map(|(name, values)| ExportColumn { name, values }).collect()
 }
 
-/// Red, green and blue of a hypothesis in the house palette.
+/// Red, green and blue of a hypothesis in the palette.
 fn colour(model: &Model, hypothesis: &str) -> (u8, u8, u8) {
     let number = model.roster.hypothesis(hypothesis).unwrap_or_default();
     let code = u32::from_str_radix(&COLOURS[number % COLOURS.len()][1..], 16).unwrap_or_default();
@@ -432,125 +279,12 @@ fn colour(model: &Model, hypothesis: &str) -> (u8, u8, u8) {
     (red, green, blue)
 }
 
-/// Each moment holds until the next one is known, the last one until the end.
-fn history(
-    model: &Model,
-    edges: &[Edge],
-    choice: &EdgeFilter,
-    wanted: impl Fn(usize, usize) -> bool,
-) -> Option<History> {
-    let track = &model.track;
-    let mut moments: Vec<(usize, &Combination, &Evidence)> =
-        track.history.iter().map(|past| (past.step, &past.combination, &past.evidence)).collect();
-    let newest = moments.last()?.0;
-    let last = model.diagnostics.steps.map_or(newest, |steps| steps.saturating_sub(1)).max(newest);
-    if moments.last().is_some_and(|moment| *moment.1 != model.combination) {
-        // What holds in the end was not noted: it is known of the last step only.
-        if last == newest {
-            moments.pop();
-        }
-        moments.push((last, &model.combination, &model.evidence));
-    }
-    let steps: Vec<usize> = moments.iter().map(|moment| moment.0).chain([last]).collect();
-    let (dates, bounds) = bounds(track, &steps);
-
-    let takes = |&(speaker, listener, weight): &(usize, usize, f64)| wanted(speaker, listener) && choice.takes(weight);
-    let now: HashSet<(usize, usize)> = edges.iter().map(|edge| (edge.speaker, edge.listener)).collect();
-    let mut gone: BTreeMap<(usize, usize), Edge> = BTreeMap::new();
-    for (_, combination, _) in &moments {
-        for (speaker, listener, _) in combination.edges().filter(takes).filter(|edge| !now.contains(&(edge.0, edge.1)))
-        {
-            gone.insert((listener, speaker), Edge { speaker, listener, weight: 0.0 });
-        }
-    }
-    let gone: Vec<Edge> = gone.into_values().collect();
-    let weight = |edge: &Edge, combination: &Combination| {
-        let weight = combination.weight(edge.speaker, edge.listener);
-        choice.takes(weight).then_some(weight)
-    };
-    let series = |edge: &Edge| moments.iter().map(|(_, combination, _)| weight(edge, combination)).collect();
-    let weights = edges.iter().chain(&gone).map(series).collect();
-
-    // After a change of state the truth of now was not that of then.
-    let truth = model.truth.filter(|_| track.changes.iter().all(|change| change.kind != ChangeKind::State));
-    let found: Vec<Option<headwater::influence::Influence>> = (moments.iter())
-        .map(|(_, combination, evidence)| {
-            let then = Model {
-                roster: model.roster.clone(),
-                combination: (*combination).clone(),
-                evidence: (*evidence).clone(),
-                adaptation: model.adaptation,
-                method: model.method.clone(),
-                truth,
-                innovation: None,
-                likelihoods: None,
-                diagnostics: Diagnostics::default(),
-                track: Track::default(),
-            };
-            influence(&then).ok()
-        })
-        .collect();
-    let nothing = || vec![None; model.roster.agents().len()];
-    let column = |get: fn(&headwater::influence::Influence) -> Option<&Vec<f64>>| {
-        let values = |found: &Option<_>| {
-            found.as_ref().and_then(get).map_or_else(nothing, |values| values.iter().copied().map(Some).collect())
-        };
-        found.iter().map(values).collect()
-    };
-    let agents = vec![
-        ("share_over_time", column(|found| found.share.as_ref())),
-        ("centrality_over_time", column(|found| Some(&found.centrality.values))),
-        ("informativeness_over_time", column(|found| Some(&found.informativeness))),
-    ];
-    Some(History { dates, bounds, gone, weights, agents })
-}
-
-/// When steps were, and whether that is a date. The time of a step that nobody noted follows from those that were.
-fn bounds(track: &Track, steps: &[usize]) -> (bool, Vec<String>) {
-    let noted: BTreeMap<usize, &str> = track.times.iter().map(|(step, time)| (*step, time.as_str())).collect();
-    let numbers = || {
-        let time = |step: &usize| -> Option<i64> {
-            match noted.get(step) {
-                Some(time) => time.parse().ok(),
-                // Whole times are step numbers: one more for every step.
-                None => noted.last_key_value().map_or(Some(*step as i64), |(other, time)| {
-                    Some(time.parse::<i64>().ok()? + *step as i64 - *other as i64)
-                }),
-            }
-        };
-        steps.iter().map(|step| time(step).map(|time| time.to_string())).collect::<Option<Vec<String>>>()
-    };
-    if let Some(numbers) = numbers() {
-        return (false, numbers);
-    }
-    let instants: Option<Vec<(usize, Timestamp)>> =
-        noted.iter().map(|(step, time)| Some((*step, time.parse().ok()?))).collect();
-    let Some(instants) = instants.filter(|instants| !instants.is_empty()) else {
-        return (false, steps.iter().map(usize::to_string).collect());
-    };
-    let ((first, begin), (newest, end)) = (instants[0], instants[instants.len() - 1]);
-    let a_step = (end.as_microsecond() - begin.as_microsecond()).checked_div((newest - first) as i64).unwrap_or(0);
-    let time = |step: &usize| match instants.iter().find(|(other, _)| other == step) {
-        Some((_, time)) => *time,
-        None => {
-            let later = a_step.saturating_mul(*step as i64 - newest as i64);
-            end.checked_add(later.microseconds()).unwrap_or(end)
-        }
-    };
-    let times: Vec<Timestamp> = steps.iter().map(time).collect();
-    /// Microseconds.
-    const DAY: i64 = 86_400_000_000;
-    let days = times.iter().all(|time| time.as_microsecond() % DAY == 0);
-    (true, times.iter().map(|time| if days { time.strftime("%F").to_string() } else { time.to_string() }).collect())
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use headwater::Roster;
     use headwater::learn::whitened::WhitenedParams;
-    use headwater::model::{Snapshot, Truth};
-    use headwater::{Method, ranking};
+    use headwater::model::{Diagnostics, Snapshot, Track, Truth};
+    use headwater::{Combination, Evidence, Method, Roster, influence, ranking};
 
     fn model(names: &[&str], columns: Vec<f64>) -> Model {
         let agents = names.len();
@@ -572,7 +306,7 @@ pub(super) mod tests {
     /// Names that break careless writers.
     const NAMES: [&str; 4] = ["<script>alert(1)</script>", "two\nlines, \"quoted\"", "bell\u{7}", "Ünïcode 🦉 ' &amp;"];
 
-    fn crowd() -> Model {
+    fn hostile_model() -> Model {
         #[rustfmt::skip]
         let columns = vec![
             0.5, 0.5, 0.0, 0.0,
@@ -599,17 +333,17 @@ pub(super) mod tests {
     }
 
     pub(in super::super) fn hostile() -> ExportNetwork {
-        let model = crowd();
+        let model = hostile_model();
         let ranking = ranked(&model);
         ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).unwrap().drawn(&model, &ranking)
     }
 
-    /// One agent whom nobody hears; no model is that small, but a description may be.
+    /// One agent without edges; no model is that small, but an exported network may be.
     pub(in super::super) fn lonely() -> ExportNetwork {
         ExportNetwork { agents: vec!["solo".to_owned()], ..ExportNetwork::default() }
     }
 
-    fn watched() -> Model {
+    pub(in super::super) fn tracked_model() -> Model {
         let mut model = model(&["a", "b"], vec![1.0, 0.0, 0.75, 0.25]);
         let then = Combination::from_columns(vec![0.75, 0.25, 0.5, 0.5], 2).unwrap();
         let evidence = model.evidence.clone();
@@ -623,23 +357,34 @@ pub(super) mod tests {
     }
 
     pub(in super::super) fn tracked() -> ExportNetwork {
-        let model = watched();
+        let model = tracked_model();
         ExportNetwork::new(&model, &Ranking::new(&model).unwrap(), &EdgeFilter::default()).unwrap()
     }
 
-    /// Another reader can read it.
-    pub(in super::super) fn balanced(text: &str) {
+    /// What a writer of XML writes, and how many characters it replaced; another reader must accept it.
+    pub(in super::super) fn xml(
+        write: impl Fn(&ExportNetwork, &mut Vec<u8>) -> Result<usize, std::io::Error>,
+        network: &ExportNetwork,
+    ) -> (String, usize) {
+        let mut out = Vec::new();
+        let replaced = write(network, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        balanced(&text);
+        (text, replaced)
+    }
+
+    fn balanced(text: &str) {
         let options = roxmltree::ParsingOptions { allow_dtd: false, ..roxmltree::ParsingOptions::default() };
         roxmltree::Document::parse_with_options(text, options).unwrap();
     }
 
     #[test]
     fn edges_are_chosen() {
-        let model = crowd();
+        let model = hostile_model();
         let ranking = ranked(&model);
-        let count = |choice: EdgeFilter| ExportNetwork::new(&model, &ranking, &choice).unwrap().edges.len();
+        let count = |filter: EdgeFilter| ExportNetwork::new(&model, &ranking, &filter).unwrap().edges.len();
         assert_eq!(count(EdgeFilter::default()), 6);
-        assert_eq!(count(EdgeFilter { own: true, ..EdgeFilter::default() }), 10);
+        assert_eq!(count(EdgeFilter { self_loops: true, ..EdgeFilter::default() }), 10);
         assert_eq!(count(EdgeFilter { min_weight: 0.3, ..EdgeFilter::default() }), 4);
         assert_eq!(count(EdgeFilter { significant: true, ..EdgeFilter::default() }), 3);
         assert_eq!(count(EdgeFilter { min_weight: 2.0, ..EdgeFilter::default() }), 0);
@@ -658,7 +403,7 @@ pub(super) mod tests {
 
     #[test]
     fn dense_and_sparse_models_are_the_same_network() {
-        let dense = crowd();
+        let dense = hostile_model();
         let sparse = Model { combination: dense.combination.to_sparse(), ..dense.clone() };
         let network = |model: &Model| ExportNetwork::new(model, &ranked(model), &EdgeFilter::default()).unwrap();
         let (dense, sparse) = (network(&dense), network(&sparse));
@@ -667,7 +412,7 @@ pub(super) mod tests {
 
     #[test]
     fn agents_keep_the_order_of_the_model_and_their_numbers() {
-        let (model, network) = (crowd(), hostile());
+        let (model, network) = (hostile_model(), hostile());
         let found = influence(&model).unwrap();
         assert_eq!(network.agents, model.roster.agents());
         let column = |name: &str| &network.agent_columns.iter().find(|column| column.name == name).unwrap().values;
@@ -676,14 +421,14 @@ pub(super) mod tests {
             *column("self_weight"),
             ColumnValues::Real(vec![Some(0.5), Some(0.25), Some(0.699_999_999), Some(0.4)])
         );
-        // Nobody counted posts.
+        // Posts were not counted.
         assert!(network.agent_columns.iter().all(|column| column.name != "posts"));
-        assert!(network.looks.iter().all(|look| look.place.is_some() && look.size >= 8.0));
+        assert!(network.styles.iter().all(|style| style.position.is_some() && style.size >= 8.0));
     }
 
     #[test]
     fn a_short_ranking_will_do_and_another_models_will_not() {
-        let model = crowd();
+        let model = hostile_model();
         let mut ranking = ranked(&model);
         ranking.agents.truncate(1);
         let network = ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).unwrap();
@@ -693,53 +438,9 @@ pub(super) mod tests {
             edges[0].weight += 0.1;
         }
         let told = ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).unwrap_err().to_string();
-        assert!(told.contains("the ranking is of another model"), "{told}");
+        assert!(told.contains("the ranking belongs to another model"), "{told}");
         ranking.edges = None;
-        ranking.agents[0].agent = "stranger".to_owned();
+        ranking.agents[0].agent = "unknown".to_owned();
         assert!(ExportNetwork::new(&model, &ranking, &EdgeFilter::default()).is_err());
-    }
-
-    #[test]
-    fn times_are_numbers_days_or_instants() {
-        let track = |times: &[(usize, &str)]| Track {
-            times: times.iter().map(|(step, time)| (*step, (*time).to_owned())).collect(),
-            ..Track::default()
-        };
-        assert_eq!(
-            bounds(&track(&[(2, "102"), (5, "105")]), &[2, 5, 9]),
-            (false, vec!["102".into(), "105".into(), "109".into()])
-        );
-        let days = track(&[(0, "2024-02-28T00:00:00Z"), (2, "2024-03-01T00:00:00Z")]);
-        assert_eq!(
-            bounds(&days, &[0, 2, 3]),
-            (true, vec!["2024-02-28".into(), "2024-03-01".into(), "2024-03-02".into()])
-        );
-        let hours = track(&[(0, "2024-02-28T00:00:00Z"), (2, "2024-02-28T12:00:00Z")]);
-        assert_eq!(bounds(&hours, &[0, 3]).1, ["2024-02-28T00:00:00Z", "2024-02-28T18:00:00Z"]);
-        // One date alone says nothing of the length of a step.
-        assert_eq!(bounds(&track(&[(4, "2024-02-28T00:00:00Z")]), &[4, 9]).1, ["2024-02-28", "2024-02-28"]);
-        assert_eq!(bounds(&track(&[]), &[4, 9]), (false, vec!["4".into(), "9".into()]));
-    }
-
-    #[test]
-    fn what_holds_in_the_end_is_the_last_moment() {
-        let mut model = watched();
-        model.track.history.pop();
-        let network = ExportNetwork::new(&model, &Ranking::new(&model).unwrap(), &EdgeFilter::default()).unwrap();
-        let history = network.history.unwrap();
-        assert_eq!(history.bounds, ["10", "39", "39"]);
-        assert_eq!(history.weights, [vec![Some(0.5), Some(0.75)], vec![Some(0.25), None]]);
-        assert_eq!(history.gone, [Edge { speaker: 1, listener: 0, weight: 0.0 }]);
-        model.diagnostics.steps = None;
-        let network = ExportNetwork::new(&model, &Ranking::new(&model).unwrap(), &EdgeFilter::default()).unwrap();
-        assert_eq!(network.history.unwrap().bounds, ["10", "10"]);
-    }
-
-    #[test]
-    fn numbers_keep_their_digits() {
-        for value in [0.1, 1.0 / 3.0, 1e-300, -2.5e-7, 12.0, 0.0, 1e-5] {
-            assert_eq!(Cell::Real(value).to_string().parse::<f64>().unwrap(), value);
-        }
-        assert_eq!((Cell::Real(1e-9).to_string(), Cell::Real(3.0).to_string()), ("1e-9".into(), "3".into()));
     }
 }

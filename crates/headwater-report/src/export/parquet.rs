@@ -1,6 +1,7 @@
-//! Edges and nodes as Parquet: the same columns as CSV, typed, null for what is not known.
+//! Edges and nodes as Parquet: the same columns as CSV, typed, null for missing values.
 
-use super::network::{Cell, ColumnType, ExportNetwork, Table};
+use super::ExportNetwork;
+use super::table::{Cell, ColumnType, Table};
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// Rows that are held at a time.
 const BATCH: usize = 1 << 16;
 
-/// Who hears whom.
+/// The edges.
 pub fn edges(network: &ExportNetwork, out: impl Write + Send) -> Result<(), Error> {
     write(&network.edge_table(), out)
 }
@@ -30,7 +31,7 @@ fn write(table: &Table<'_>, out: impl Write + Send) -> Result<(), Error> {
         ColumnType::Flag => DataType::Boolean,
         ColumnType::Text => DataType::Utf8,
     };
-    let fields = table.fields.iter().map(|field| Field::new(field.name, kind(field.kind), !field.certain));
+    let fields = table.fields.iter().map(|field| Field::new(field.name, kind(field.kind), !field.complete));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(Error::other)?;

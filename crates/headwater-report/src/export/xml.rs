@@ -1,12 +1,12 @@
-//! What XML wants of text, and of names that become identifiers.
+//! Escaped text and identifiers for XML.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Stands for a character that XML 1.0 cannot hold.
+/// Replaces a character that XML 1.0 does not allow.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Everything an XML writer needs to know of texts it has written.
+/// Escapes text, and counts the characters that had to be replaced.
 #[derive(Debug, Default)]
 pub(super) struct XmlText {
     /// Characters that were replaced.
@@ -18,7 +18,7 @@ fn forbidden(letter: char) -> bool {
 }
 
 impl XmlText {
-    /// With a sign in place of what XML cannot hold.
+    /// With forbidden characters replaced.
     fn allowed<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         let bad = text.chars().filter(|letter| forbidden(*letter)).count();
         self.replaced += bad;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_xml_cannot_hold_is_replaced_and_counted() {
+    fn forbidden_characters_are_replaced_and_counted() {
         let mut texts = XmlText::default();
         assert_eq!(
             texts.escape("<a href=\"&\">\n\u{1}\u{ffff}"),

@@ -1,6 +1,6 @@
-//! One card per agent: why this rank, who shaped it, whom it shapes, what if it were gone.
+//! One card per agent: reasons for the rank, sources of the belief, agents influenced, effect of a removal.
 //!
-//! The same numbers as [`Explanation`](crate::Explanation) has for one agent, computed for all of them at once.
+//! The numbers of an [`Explanation`](crate::Explanation), computed for all agents at once.
 
 use super::pack::brief;
 use crate::explanation::{shifts, strongest};
@@ -11,44 +11,44 @@ use headwater::{Error, Model};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Names in a list of a card.
+/// Agents in a list of a card.
 const LISTED: usize = 8;
 
 /// Paths on a card, and agents most changed by a removal.
 const FEW: usize = 5;
 
-/// Attribution below this is not worth a line.
+/// Attributions up to this are left out.
 const NEGLIGIBLE: f64 = 1e-6;
 
-/// Why an agent is where it is; agents by index.
+/// The explanation of one agent's rank; agents by index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
-    /// Which.
+    /// The agent.
     pub agent: usize,
-    /// In words with the numbers.
+    /// Reasons for the rank, one sentence each.
     pub why: Vec<String>,
-    /// What it gives itself.
+    /// Weight that the agent gives their own previous belief.
     pub self_weight: f64,
-    /// Who shaped it: agent, share of its expected log-belief, weight it gives directly.
+    /// Sources of the expected log-belief: agent, share, direct weight.
     pub shaped_by: Vec<(usize, f64, f64)>,
-    /// Whom it shapes: agent, share.
+    /// Agents influenced: agent, share of their expected log-belief.
     pub shapes: Vec<(usize, f64)>,
-    /// Strongest paths into it: agents from the source on, strength.
+    /// Strongest paths to the agent: agents from the source on, strength.
     pub paths: Vec<(Vec<usize>, f64)>,
-    /// What if it were gone.
+    /// Effect of removing the agent.
     pub without: Option<RemovalEffect>,
 }
 
-/// The others without an agent.
+/// Effect of removing an agent on the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemovalEffect {
-    /// Their belief in the truth now.
+    /// Belief of the others in the truth with the agent.
     pub before: f64,
-    /// And then.
+    /// The same without the agent.
     pub after: f64,
-    /// In a sentence.
+    /// As a sentence.
     pub words: String,
-    /// The most changed: agent, before, after.
+    /// The most affected: agent, before, after.
     pub most: Vec<(usize, f64, f64)>,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn cards(model: &Model, ranking: &Ranking, truth: usize, chosen: &[us
     Ok(chosen.par_iter().enumerate().map(card).collect())
 }
 
-/// Why an agent ranks where it does.
+/// Reasons for the rank.
 fn why(row: &RankedAgent, ranking: &Ranking, known: f64) -> Vec<String> {
     let agents = ranking.agents.len();
     let part = row.share.map_or(String::new(), |share| format!(", {} of all influence", percent(share)));
@@ -106,46 +106,46 @@ fn why(row: &RankedAgent, ranking: &Ranking, known: f64) -> Vec<String> {
         number(row.informativeness),
         number(row.influence)
     )];
-    let heard = row.centrality * agents as f64;
-    why.push(match heard {
-        ..=0.0 => "In the long run the network does not listen to it.".to_owned(),
-        _ => format!("It is heard {} as the average agent, directly and through others.", times(heard)),
+    let relative = row.centrality * agents as f64;
+    why.push(match relative {
+        ..=0.0 => "Centrality is zero: in the long run the network gives this agent no weight.".to_owned(),
+        _ => {
+            format!("Centrality, the weight others give directly and through others, is {}.", versus_average(relative))
+        }
     });
     why.push(if row.informativeness < 0.0 {
-        format!(
-            "What it knows by itself is estimated to speak against {:?}, on which the network settles.",
-            ranking.truth
-        )
+        format!("Informativeness is negative: the agent's own evidence speaks against {:?}.", ranking.truth)
     } else if known > 0.0 {
-        format!("It knows {} as the average agent beyond what it took from others.", times(row.informativeness / known))
+        let relative = versus_average(row.informativeness / known);
+        format!("Informativeness, the strength of the agent's own evidence, is {relative}.")
     } else {
-        "What it knows beyond what it took from others cannot be compared: estimates cancel.".to_owned()
+        "Informativeness cannot be compared with the average: positive and negative estimates cancel.".to_owned()
     });
     if let (Some(low), Some(high)) = (row.rank_low, row.rank_high) {
         let sure = if low == high { format!("{low}") } else { format!("between {low} and {high}") };
-        why.push(format!("In 90% of the resamples its rank is {sure}."));
+        why.push(format!("In 90% of the resamples the rank is {sure}."));
     }
     if let Some(p) = row.p_value {
-        why.push(format!("A world in which nobody listens has it heard as much with probability {p:.3}."));
+        why.push(format!("Permutation test of the weight received from others: p = {p:.3}."));
     }
     if let Some(other) = &row.contrarian {
         let margin = match (row.contrarian_standard_errors, row.contrarian_margin) {
             (Some(errors), _) => format!(", by {errors:.1} standard errors"),
-            (None, Some(margin)) => format!(", by {} nats an observation", number(margin)),
+            (None, Some(margin)) => format!(", by {} nats per observation", number(margin)),
             _ => String::new(),
         };
-        why.push(format!("Its own evidence points to {other:?} instead{margin}."));
+        why.push(format!("The agent's own evidence points to {other:?} instead{margin}."));
     }
     why
 }
 
-/// A ratio as people say it.
-fn times(ratio: f64) -> String {
+/// A ratio to the average in words.
+fn versus_average(ratio: f64) -> String {
     match ratio {
-        0.95..=1.05 => "as much".to_owned(),
-        10.0.. => format!("{ratio:.0} times as much"),
-        1.0.. => format!("{ratio:.1} times as much"),
-        _ => format!("{ratio:.2} times as much"),
+        0.95..=1.05 => "about average".to_owned(),
+        10.0.. => format!("{ratio:.0} times the average"),
+        1.0.. => format!("{ratio:.1} times the average"),
+        _ => format!("{ratio:.2} times the average"),
     }
 }
 
@@ -159,9 +159,9 @@ fn without(model: &Model, agent: usize, truth: usize, outcome: &WhatIf) -> Remov
     } else {
         format!("{} from {from} to {to}", if after > before { "rise" } else { "fall" })
     };
-    let mut words = format!("Without {name} the others' belief in {truth_name:?} would {course}.");
+    let mut words = format!("Without {name}, the belief of the others in {truth_name:?} would {course}.");
     if !outcome.stranded.is_empty() {
-        words.push_str(&format!(" {} would have nobody else to hear.", count(outcome.stranded.len(), "agent")));
+        words.push_str(&format!(" {} would have nobody left to listen to.", count(outcome.stranded.len(), "agent")));
     }
     let most = shifts(outcome, truth, FEW).into_iter();
     RemovalEffect {

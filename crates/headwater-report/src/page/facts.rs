@@ -1,7 +1,9 @@
-//! What a run recorded, as rows of label and value. Paths are left out: they say more about the analyst's
-//! machine than about the data.
+//! Data and method as rows of label and value. File paths are left out: they describe the analyst's machine, not the data.
 
+use super::ReportInput;
+use headwater::words::{number, percent, within};
 use headwater_discover::{InputFile, RunRecord};
+use headwater_files::show_time;
 use serde_json::Value;
 
 /// Rows of label and value.
@@ -10,38 +12,107 @@ type Rows = Vec<(String, String)>;
 /// Options that name files, or that are shown elsewhere.
 const HIDDEN: [&str; 9] = ["posts", "users", "graph", "rejects", "pseudonymise", "model", "topic", "seed", "common"];
 
-/// Labels of counts, in the order they are read; others come last and are called by their key.
+/// Labels of counts, in the order of processing; others follow under their key.
 const LABELS: [(&str, &str); 19] = [
     ("rows", "rows read"),
     ("rejected", "rows that could not be read"),
-    ("other_lines", "lines that hold something else"),
+    ("other_lines", "lines that are not posts"),
     ("posts", "posts"),
-    ("duplicates", "posts read before"),
-    ("updates", "later wordings of a post"),
+    ("duplicates", "duplicate posts"),
+    ("updates", "edits of a post"),
     ("dropped", "posts left out"),
     ("kept", "posts kept"),
     ("first", "first post kept"),
     ("last", "last post kept"),
-    ("unmarked", "posts without a mark of their language"),
+    ("unmarked", "posts without a language tag"),
     ("clipped", "opinions clipped"),
     ("users", "users"),
     ("absent_users", "users without a post"),
-    ("rare_users", "users who post too rarely"),
-    ("bins", "bins of time"),
-    ("beliefs", "beliefs (user and bin)"),
-    ("silent_share", "silent (user and bin)"),
+    ("rare_users", "users with too few posts"),
+    ("bins", "time bins"),
+    ("beliefs", "beliefs (user, bin)"),
+    ("silent_share", "silent (user, bin)"),
     ("graph", "graph"),
 ];
 
+/// What the numbers rest on: agents, steps, silence, and what became of the posts.
+pub(super) fn quality(from: &ReportInput<'_>) -> Rows {
+    let mut rows: Rows = Vec::new();
+    let mut add = |label: &str, value: String| rows.push((label.to_owned(), value));
+    add("agents", from.model.roster.agents().len().to_string());
+    if let Some(panel) = from.beliefs {
+        let (steps, last) = (panel.steps(), panel.steps() - 1);
+        add("steps", steps.to_string());
+        add("first step", show_time(panel.times(), 0));
+        add("last step", show_time(panel.times(), last));
+        let silence = panel.silence();
+        let silent: usize = silence.iter().sum();
+        add("silent (agent, step)", percent(silent as f64 / (steps * panel.agents()) as f64));
+        if let Some((agent, &most)) = silence.iter().enumerate().rev().max_by_key(|(_, silent)| **silent)
+            && most > 0
+        {
+            let name = within(&panel.roster().agents()[agent]);
+            add("most often silent", format!("{name}, {} of the steps", percent(most as f64 / steps as f64)));
+        }
+    }
+    if let Some(run) = from.run {
+        rows.extend(quality_rows(run));
+    }
+    rows
+}
+
+/// How the model was learned, so that it can be repeated.
+pub(super) fn method(from: &ReportInput<'_>) -> Rows {
+    let model = from.model;
+    let mut rows: Rows = Vec::new();
+    let mut add = |label: &str, value: String| rows.push((label.to_owned(), value));
+    add("learned by", model.method.name().to_owned());
+    add("δ (weight of private evidence)", number(model.adaptation));
+    add("hypotheses", model.roster.hypotheses().join(", "));
+    add("reference", model.roster.reference().to_owned());
+    if let Some(steps) = model.diagnostics.steps {
+        add("steps used for learning", steps.to_string());
+    }
+    if let Some(skill) = &model.diagnostics.skill {
+        add("held-out steps forecast", skill.steps.to_string());
+        add("forecast error below an autoregressive baseline by", percent(skill.against_own_past));
+        add("forecast error below the persistence baseline by", percent(skill.against_persistence));
+    }
+    if let Some(smoothing) = &model.diagnostics.smoothing {
+        add("kind of weights", smoothing.weights.name().to_owned());
+        let noise: Vec<String> =
+            (0..smoothing.noise.len()).map(|ratio| number(smoothing.noise[ratio][ratio])).collect();
+        add("noise variance of a post", noise.join(", "));
+        add(
+            "rounds of the fit",
+            format!("{}{}", smoothing.rounds, if smoothing.converged { "" } else { ", not converged" }),
+        );
+    }
+    if let Some(spread) = model.diagnostics.column_sum_spread {
+        add("spread of the column sums", number(spread));
+    }
+    let components = from.ranking.network.components.len();
+    add("strongly connected components", components.to_string());
+    add("network divergence", {
+        let parts = from.ranking.divergence.iter().map(|(name, value)| format!("{name} {}", number(*value)));
+        parts.collect::<Vec<_>>().join(", ")
+    });
+    match from.run {
+        Some(run) => rows.extend(method_rows(run)),
+        None => add("version", env!("CARGO_PKG_VERSION").to_owned()),
+    }
+    rows
+}
+
 /// What became of the posts: rows read, kept, left out and why.
-pub(super) fn quality_rows(run: &RunRecord) -> Rows {
+fn quality_rows(run: &RunRecord) -> Rows {
     let mut rows = Rows::new();
     flatten(&as_json(&run.counts), "", &mut rows);
     rows
 }
 
-/// How it was done: topic, version, options, hashes.
-pub(super) fn method_rows(run: &RunRecord) -> Rows {
+/// Topic, version, options and hashes of a run.
+fn method_rows(run: &RunRecord) -> Rows {
     let mut rows = Rows::new();
     let mut add = |label: &str, value: Option<String>| {
         rows.extend(value.filter(|value| !value.is_empty()).map(|value| (label.to_owned(), value)));
@@ -49,7 +120,7 @@ pub(super) fn method_rows(run: &RunRecord) -> Rows {
     add("topic", Some(run.topic.join(" · ")));
     add("version", Some(run.version.clone()));
     add("seed", Some(run.seed.to_string()));
-    add("choice of weights", run.choice.map(|choice| choice.to_string()));
+    add("selection of weights", run.choice.map(|choice| choice.to_string()));
     add("names", run.pseudonyms.as_ref().map(|_| "replaced by keyed hashes".to_owned()));
     for (option, value) in as_json(&run.options).as_object().into_iter().flatten() {
         if !HIDDEN.contains(&option.as_str()) && *value != Value::Bool(false) {
@@ -77,14 +148,14 @@ fn flatten(value: &Value, above: &str, rows: &mut Vec<(String, String)>) {
         if value.is_object() {
             flatten(value, &label, rows);
         } else if let Some(share) = value.as_f64().filter(|_| key.ends_with("_share")) {
-            rows.push((label, headwater::words::percent(share)));
+            rows.push((label, percent(share)));
         } else if let Some(text) = plain(value).filter(|text| text != "0" && !text.is_empty()) {
             rows.push((label, text));
         }
     }
 }
 
-/// A value in words; nothing for what is absent.
+/// A value as text; `None` where it is absent.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -112,8 +183,7 @@ mod tests {
         }))
         .unwrap();
         let row = |label: &str, value: &str| (label.to_owned(), value.to_owned());
-        let quality =
-            [row("rows read", "10"), row("posts left out: topic", "3"), row("silent (user and bin)", "25.0%")];
+        let quality = [row("rows read", "10"), row("posts left out: topic", "3"), row("silent (user, bin)", "25.0%")];
         assert_eq!(quality_rows(&run), quality);
         let method = method_rows(&run);
         let begin = [

@@ -1,5 +1,5 @@
-//! One document: the data as JSON that cannot end its block, the script and the style by their hashes, and for readers
-//! without scripts the verdict and the ranking as a table.
+//! The HTML document: the data as inert JSON, script and style allowed by their hashes, and for browsers without scripts the
+//! verdict and the ranking as a table.
 
 use super::Page;
 use crate::error::Error;
@@ -14,7 +14,7 @@ use std::fmt::Write;
 const SCRIPT: &str = include_str!("../../page/dist/page.js");
 const STYLE: &str = include_str!("../../page/dist/page.css");
 
-/// Rows of the table for readers without scripts; `ranking.json` has all.
+/// Rows of the table for browsers without scripts; `ranking.json` has all.
 const ROWS: usize = 100;
 
 impl Page {
@@ -32,7 +32,7 @@ impl Page {
         ))
     }
 
-    /// What can be read without scripts. A name is kept apart from the text around it, whichever way it is written.
+    /// The part for browsers without scripts. Names are isolated from the direction of the surrounding text.
     fn plain(&self) -> String {
         let mut out = format!("<h1>{}</h1>\n", escape(&self.title));
         let mut line = |tag: &str, text: &str| {
@@ -48,7 +48,7 @@ impl Page {
             self.ranking.agents.iter().any(|row| row.share_low.is_some()),
             self.ranking.agents.iter().any(|row| row.p_value.is_some()),
         );
-        heading.extend(interval.then_some("90% of the share"));
+        heading.extend(interval.then_some("90% interval of the share"));
         heading.extend(p.then_some("p"));
         let heading: String = heading.iter().map(|name| format!("<th>{name}</th>")).collect();
         let _ = writeln!(out, "<table>\n<tr>{heading}</tr>");
@@ -74,13 +74,13 @@ impl Page {
         out.push_str("</table>\n");
         let more = self.ranking.agents.len().saturating_sub(ROWS);
         if more > 0 {
-            let _ = writeln!(out, "<p>And {more} more, with scripts.</p>");
+            let _ = writeln!(out, "<p>And {more} more; enable scripts to see all.</p>");
         }
         out
     }
 }
 
-/// JSON that is data wherever it stands: in it these letters occur inside strings only.
+/// JSON that cannot end its script block: the escaped characters occur inside strings only.
 fn inert(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for letter in json.chars() {

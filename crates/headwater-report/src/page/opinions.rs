@@ -1,4 +1,4 @@
-//! What everybody said, bin by bin: a byte or two each, and several bins to a point where there are very many.
+//! Beliefs over time, packed into one or two bytes each; bins are merged where there are very many.
 
 use super::pack::Packed;
 use crate::error::Error;
@@ -25,13 +25,13 @@ pub struct Opinions {
     pub beliefs: Packed,
     /// Mean over those who spoke, hypothesis by hypothesis, bin by bin.
     pub mean: Packed,
-    /// Mean belief of each agent in the reference; absent for one that never spoke.
+    /// Mean belief of each agent in the reference; absent for agents without a post.
     pub leaning: Vec<Option<f64>>,
-    /// What changed and when: bin, kind, listeners.
+    /// Detected changes: bin, kind, listeners.
     pub changes: Vec<(usize, String, Vec<usize>)>,
 }
 
-/// Sums of beliefs, by agent of the model and point in time: |Θ| numbers and how many were added.
+/// Sums of beliefs by agent and point in time: |Θ| numbers, and how many steps were added.
 pub(crate) struct BeliefSums {
     hypotheses: usize,
     /// Points in time.
@@ -48,7 +48,7 @@ impl BeliefSums {
         let wrong = |problem: String| Error::Beliefs { problem };
         if panel.roster().hypotheses() != model.roster.hypotheses() {
             return Err(wrong(format!(
-                "they are about {}, the model is about {}",
+                "their hypotheses are {}, those of the model are {}",
                 panel.roster().hypotheses().join(", "),
                 model.roster.hypotheses().join(", ")
             )));
@@ -75,24 +75,24 @@ impl BeliefSums {
     }
 
     /// What an agent thought of a hypothesis at a point, where it spoke.
-    pub(crate) fn of(&self, agent: usize, hypothesis: usize, point: usize) -> Option<f64> {
+    pub(crate) fn belief(&self, agent: usize, hypothesis: usize, point: usize) -> Option<f64> {
         let cell = agent * self.points + point;
         let spoken = self.spoken[cell];
         (spoken > 0).then(|| self.sums[cell * self.hypotheses + hypothesis] / f64::from(spoken))
     }
 
-    /// What everybody who spoke thought of a hypothesis at a point.
+    /// Beliefs in a hypothesis of all agents with a post at a point.
     pub(crate) fn all(&self, hypothesis: usize, point: usize) -> impl Iterator<Item = f64> {
-        (0..self.spoken.len() / self.points).filter_map(move |agent| self.of(agent, hypothesis, point))
+        (0..self.spoken.len() / self.points).filter_map(move |agent| self.belief(agent, hypothesis, point))
     }
 
-    /// Mean over those who spoke.
+    /// Mean over the agents with a post.
     pub(crate) fn mean(&self, hypothesis: usize, point: usize) -> Option<f64> {
         let (sum, many) = self.all(hypothesis, point).fold((0.0, 0u32), |(sum, many), value| (sum + value, many + 1));
         (many > 0).then(|| sum / f64::from(many))
     }
 
-    /// Mean of all that an agent said of a hypothesis.
+    /// Mean belief of an agent in a hypothesis over all posts.
     pub(crate) fn leaning(&self, agent: usize, hypothesis: usize) -> Option<f64> {
         let cells = agent * self.points..(agent + 1) * self.points;
         let spoken: u32 = self.spoken[cells.clone()].iter().sum();
@@ -107,10 +107,10 @@ impl Opinions {
         let (agents, hypotheses, points) = (model.roster.agents().len(), model.roster.hypotheses().len(), sums.points);
         let cells = (0..agents).flat_map(|agent| {
             (0..hypotheses - 1)
-                .flat_map(move |hypothesis| (0..points).map(move |point| sums.of(agent, hypothesis, point)))
+                .flat_map(move |hypothesis| (0..points).map(move |point| sums.belief(agent, hypothesis, point)))
         });
         let mean = (0..hypotheses).flat_map(|hypothesis| (0..points).map(move |point| sums.mean(hypothesis, point)));
-        // A byte makes stairs of a nearly constant series; two where they fit.
+        // One byte is too coarse for a nearly constant series; two are used where they fit.
         let bits = if agents * (hypotheses - 1) * points <= CELLS / 2 { 16 } else { 8 };
         let leaning = |agent: usize| sums.leaning(agent, 0).map(|belief| (1e4 * belief).round() / 1e4);
         Ok(Opinions {
@@ -134,7 +134,7 @@ pub(crate) fn times(panel: &Panel, merged: usize) -> Vec<String> {
     all
 }
 
-/// Changes that fall into the beliefs at hand.
+/// Changes within the steps of these beliefs.
 pub(crate) fn changes(track: &Track, steps: usize, merged: usize) -> Vec<(usize, String, Vec<usize>)> {
     let within = track.changes.iter().filter(|change| change.since < steps);
     within.map(|change| (change.since / merged, change.kind.name().to_owned(), change.listeners.clone())).collect()
