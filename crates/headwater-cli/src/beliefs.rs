@@ -1,4 +1,4 @@
-//! `headwater beliefs`: posts in, what users believe day by day out.
+//! `headwater beliefs`: from posts to beliefs per user and time bin.
 
 use crate::error::CliError;
 use crate::hints::warning_text;
@@ -28,7 +28,7 @@ pub(crate) const NAMED: usize = 5;
 /// Users listed on the terminal.
 const LISTED: usize = 20;
 
-/// Turns posts into beliefs: who said how positive things about a topic, day by day
+/// Turns posts into beliefs: the sentiment of each user about a topic per time bin
 #[derive(Debug, Args)]
 #[command(
     after_help = "Posts are CSV, JSON lines or Parquet, plain, gzip or zstd, with user, time and text.\nTopics: words, \"phrases\", prefix*, #tag, @name, AND, OR, NOT, parentheses; a topic may end in @FROM..TO.\n\nExample: headwater beliefs posts.csv.gz --topic 'biden OR \"white house\"' --timezone America/New_York --out beliefs.parquet\n         headwater beliefs dump.jsonl --preset x-v2 --from 2021-01-20 --min-posts 50 --out beliefs.csv"
@@ -36,51 +36,58 @@ const LISTED: usize = 20;
 pub(crate) struct BeliefsArgs {
     #[command(flatten)]
     posts: PostArgs,
-    /// Where to write the beliefs: .parquet, otherwise CSV
+    /// Beliefs file to write: .parquet, otherwise CSV
     #[arg(long, value_name = "BELIEFS")]
     out: PathBuf,
     /// Write the data-quality summary as JSON
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
-    /// How to print the summary; the table goes to the terminal, JSON and CSV (by user) to standard output
+    /// Output format of the summary; the table goes to standard error, JSON and CSV (by user) to standard output
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// Which posts count, and as what: for every command that starts from posts.
+/// How posts are read.
 #[derive(Debug, Args)]
-pub(crate) struct PostArgs {
-    /// Files or 'patterns*'; - is standard input (not for discover, which hashes its inputs first)
-    #[arg(required = true)]
-    pub(crate) posts: Vec<PathBuf>,
-    /// The platform the posts come from
+pub(crate) struct ReadingArgs {
+    /// Platform of the posts
     #[arg(help_heading = READING, long, value_enum)]
-    preset: Option<PresetName>,
-    /// Other names of columns or keys, such as text=body,user=author.handle
+    pub(crate) preset: Option<PresetName>,
+    /// Names of columns or keys, such as text=body,user=author.handle
     #[arg(help_heading = READING, long, value_name = "FIELD=NAME,…")]
-    map: Vec<String>,
-    /// Stop when more rows than this cannot be read, a share or a number [default: more than 100 and more than 1%]
+    pub(crate) map: Vec<String>,
+    /// Stop when more rows than this are unreadable, a share or a number [default: 1%, but at least 100 rows]
     #[arg(help_heading = READING, long, value_name = "SHARE|N")]
-    max_bad: Option<MaxBad>,
-    /// Write rows that cannot be read as CSV file,line,reason
+    pub(crate) max_bad: Option<MaxBad>,
+    /// List unreadable rows here as CSV file,line,reason
     #[arg(help_heading = READING, long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
-    /// What the posts are about; repeat for either of several: QUERY or QUERY@FROM..TO
+}
+
+/// Options of every command that reads posts: reading, selection, scoring.
+#[derive(Debug, Args)]
+pub(crate) struct PostArgs {
+    /// Files or 'patterns*'; - is standard input (not for discover, which reads its inputs twice)
+    #[arg(required = true)]
+    pub(crate) posts: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Topic of the posts: QUERY or QUERY@FROM..TO; with several, a post must match one of them
     #[arg(help_heading = SELECTION, long, value_name = "QUERY")]
     pub(crate) topic: Vec<String>,
-    /// First day, in the time zone
+    /// First day, in --timezone
     #[arg(help_heading = SELECTION, long, value_name = "DATE")]
     from: Option<Moment>,
-    /// Last day, in the time zone
+    /// Last day (inclusive), in --timezone
     #[arg(help_heading = SELECTION, long, value_name = "DATE")]
     to: Option<Moment>,
-    /// Leave out posts marked with another language [default: en for the built-in scorer]
+    /// Leave out posts tagged with another language [default: en for the built-in scorer]
     #[arg(help_heading = SELECTION, long, value_name = "L", value_delimiter = ',')]
     lang: Vec<String>,
     /// Keep posts in every language
     #[arg(help_heading = SELECTION, long, conflicts_with = "lang")]
     any_language: bool,
-    /// Whether a repost is the reposter's opinion
+    /// Whether reposts count as posts of the reposting user
     #[arg(help_heading = SELECTION, long, value_enum, default_value = "keep")]
     reposts: RepostsName,
     /// Leave out users with fewer posts
@@ -91,16 +98,16 @@ pub(crate) struct PostArgs {
     pub(crate) users: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scorer: ScorerArgs,
-    /// 2: positive and negative; 3: neutral is a state of its own
+    /// 2: positive and negative; 3: with neutral as a hypothesis of its own
     #[arg(help_heading = OPINION, long, value_name = "2|3", default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
     hypotheses: u8,
-    /// Length of a bin: hour, day, week (from Monday), or hours such as 6h
+    /// Length of a time bin: hour, day, week (from Monday), or hours such as 6h
     #[arg(help_heading = OPINION, long, default_value = "day")]
     bin: Bin,
     /// Time zone of the bins and dates, an IANA name
     #[arg(help_heading = OPINION, long, value_name = "ZONE", default_value = "UTC", value_parser = parse_zone)]
     timezone: TimeZone,
-    /// Fill silence: users hold their last opinion, and before their first word the first one
+    /// Fill silence with the last opinion of the user, before the first post with the first
     #[arg(help_heading = OPINION, long)]
     carry_forward: bool,
 }
@@ -141,7 +148,7 @@ enum RepostsName {
 }
 
 fn parse_zone(name: &str) -> Result<TimeZone, String> {
-    TimeZone::get(name).map_err(|_| "wanted an IANA name such as Europe/Berlin, America/New_York or UTC".to_owned())
+    TimeZone::get(name).map_err(|_| "must be an IANA name such as Europe/Berlin, America/New_York or UTC".to_owned())
 }
 
 /// Pairs of field and column as `--map` gives them.
@@ -150,14 +157,14 @@ pub(crate) fn columns(map: &[String]) -> Result<Vec<(String, String)>, CliError>
     let pair = |pair: &str| match pair.split_once('=') {
         Some((field, column)) => Ok((field.trim().to_owned(), column.trim().to_owned())),
         None => Err(CliError::Usage {
-            message: format!("met {pair:?} in --map; wanted field=column, such as text=body"),
+            message: format!("{pair:?} in --map is not of the form field=column, such as text=body"),
             hint: None,
         }),
     };
     pairs.map(pair).collect()
 }
 
-/// How columns are named, by options that several commands share.
+/// The mapping of columns, from options that several commands share.
 pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<ColumnMapping, CliError> {
     Ok(ColumnMapping::new(preset.map(Preset::from), &columns(map)?)?)
 }
@@ -177,9 +184,9 @@ impl BeliefsArgs {
         let extension = self.out.extension().and_then(|extension| extension.to_str());
         if let Some(extension @ ("npy" | "npz" | "json" | "jsonl" | "gz" | "zst" | "xlsx")) = extension {
             let message = format!("beliefs are not written as .{extension}");
-            return Err(CliError::usage(message, "let --out end in .csv or .parquet"));
+            return Err(CliError::usage(message, "use a name that ends in .csv or .parquet"));
         }
-        let outputs = [Some(&self.out), self.posts.rejects.as_ref(), self.summary.as_ref()];
+        let outputs = [Some(&self.out), self.posts.reading.rejects.as_ref(), self.summary.as_ref()];
         check(self.posts.posts.iter().chain(&self.posts.users), outputs.into_iter().flatten())
     }
 }
@@ -206,9 +213,9 @@ impl PostArgs {
             hypotheses: if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two },
             scorer: self.scorer.choice(),
             carry_forward: self.carry_forward,
-            preset: self.preset.map(Preset::from),
-            columns: columns(&self.map)?,
-            max_bad: self.max_bad.unwrap_or_default(),
+            preset: self.reading.preset.map(Preset::from),
+            columns: columns(&self.reading.map)?,
+            max_bad: self.reading.max_bad.unwrap_or_default(),
         })
     }
 
@@ -217,7 +224,7 @@ impl PostArgs {
         let (input, options) = (self.input(), self.options()?);
         options.check()?;
         let scorer = scorer(&self.scorer, terminal)?;
-        let rejects = self.rejects.as_deref().map(RejectsFile::create).transpose()?;
+        let rejects = self.reading.rejects.as_deref().map(RejectsFile::create).transpose()?;
         let mut hooks = TerminalHooks { terminal, bad: BadRowLog::new(rejects, terminal) };
         let read = terminal.watched(None, |_| bin_posts(&input, &options, scorer, &mut hooks));
         hooks.bad.close(read.is_ok())?;
@@ -225,7 +232,7 @@ impl PostArgs {
     }
 }
 
-/// Shows on the terminal what is met while posts are read.
+/// Shows bad rows and warnings on the terminal while posts are read.
 struct TerminalHooks<'a> {
     terminal: &'a Terminal,
     bad: BadRowLog<'a>,
@@ -242,7 +249,7 @@ impl PostHooks for TerminalHooks<'_> {
     }
 }
 
-/// Rows that cannot be read: the first are shown, all are counted and listed.
+/// Unreadable rows: the first are shown, all are counted and listed.
 pub(crate) struct BadRowLog<'a> {
     terminal: &'a Terminal,
     rejects: Option<RejectsFile>,
@@ -274,7 +281,7 @@ impl<'a> BadRowLog<'a> {
     /// Says how many were not shown.
     pub(crate) fn summary(&mut self) {
         if self.seen > NAMED && !self.summarised {
-            self.terminal.warn(&format!("and {} more rows that cannot be read", self.seen - NAMED));
+            self.terminal.warn(&format!("and {} more unreadable rows", self.seen - NAMED));
             self.summarised = true;
         }
     }
@@ -305,7 +312,7 @@ impl BeliefsArgs {
                 terminal.result(&csv(&["user", "posts", "bins", "silent_share", "first", "last"], rows.collect()))
             }
             Format::Table => {
-                terminal.remark(&wrapped(&told(quality)));
+                terminal.remark(&wrapped(&quality_text(quality)));
                 let mut users: Vec<_> = quality.by_user.iter().collect();
                 users.sort_by_key(|user| std::cmp::Reverse(user.posts));
                 let rows = users.iter().take(LISTED).map(|user| {
@@ -316,7 +323,7 @@ impl BeliefsArgs {
                 terminal.remark(table(&["user", "posts", "silent", "first", "last"], 1, rows.collect()).trim_end());
                 if users.len() > LISTED {
                     let more = count(users.len() - LISTED, "more user");
-                    terminal.remark(&format!("… and {more}; --summary FILE has them all"));
+                    terminal.remark(&format!("… and {more}; --summary FILE lists them all"));
                 }
                 terminal.remark(&format!("\nwrote {}", self.out.display()));
                 Ok(())
@@ -325,17 +332,17 @@ impl BeliefsArgs {
     }
 }
 
-/// The summary in words.
-pub(crate) fn told(quality: &Quality) -> String {
+/// The summary as text.
+pub(crate) fn quality_text(quality: &Quality) -> String {
     let dropped = &quality.dropped;
     let reasons = [
         (quality.rejected, "unreadable"),
-        (quality.duplicates, "repeated"),
-        (quality.updates, "new wordings"),
+        (quality.duplicates, "duplicate"),
+        (quality.updates, "edits of another post"),
         (dropped.user, "by other users"),
         (dropped.window, "outside the dates"),
         (dropped.language, "in other languages"),
-        (dropped.repost, "reposted"),
+        (dropped.repost, "reposts"),
         (dropped.topic, "off topic"),
         (dropped.min_posts, "by users with too few posts"),
     ];
@@ -344,14 +351,14 @@ pub(crate) fn told(quality: &Quality) -> String {
     let left = if left.is_empty() { String::new() } else { format!(" ({})", left.join(", ")) };
     let other = match quality.other_lines {
         0 => String::new(),
-        lines => format!(" {} held no post.", count(lines as usize, "line")),
+        lines => format!(" {} without a post.", count(lines as usize, "line")),
     };
     let filled = match quality.carried_forward {
         0 => String::new(),
         filled => format!(" {} filled by carrying opinions forward.", count(filled as usize, "silence")),
     };
     format!(
-        "{} of {} kept{left}.{other}\n{} over {} from {} to {}; {} of it silent, {} clipped.{filled}\n",
+        "Kept {} of {}{left}.{other}\n{} over {} from {} to {}; {} silent, {} clipped.{filled}\n",
         quality.kept,
         count(quality.rows as usize, "post"),
         count(quality.users, "user"),

@@ -8,7 +8,7 @@ use headwater_files::{read_known, read_model};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Compares a model with a truth, agents matched by name
+/// Compares a model with the truth; agents are matched by name
 #[derive(Debug, Args)]
 #[command(after_help = "Example: headwater compare model.json world/truth.json --format table")]
 pub(crate) struct CompareArgs {
@@ -16,10 +16,10 @@ pub(crate) struct CompareArgs {
     model: PathBuf,
     /// The truth, or another model
     truth: PathBuf,
-    /// How many of the true top agents must be found
+    /// k of top_k_hit, the share of the true top k agents found
     #[arg(long, default_value_t = 3, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
 }
@@ -40,13 +40,13 @@ impl CompareArgs {
             return terminal.json(&PrintedComparison { comparison: &found, reference: model.roster.reference() });
         }
         let rows = [
-            ("agents", Some(found.agents as f64), "named by both"),
-            ("combination_error", found.combination_error, "squared distance of the weights"),
-            ("evidence_error", found.evidence_error, "squared distance of the evidence"),
-            ("influence_l1", found.influence_l1, "summed difference of influence shares"),
-            ("edge_auc", found.edge_auc, "chance that a true edge outweighs a missing one"),
+            ("agents", Some(found.agents as f64), "in both"),
+            ("combination_error", found.combination_error, "squared Frobenius distance of the weights"),
+            ("evidence_error", found.evidence_error, "squared Frobenius distance of the evidence"),
+            ("influence_l1", found.influence_l1, "L1 distance of the influence shares"),
+            ("edge_auc", found.edge_auc, "AUC of true edges by weight"),
             ("top_k_hit", found.top_k_hit, "share of the true top agents found"),
-            ("adaptation_error", found.adaptation_error, "difference in δ"),
+            ("adaptation_error", found.adaptation_error, "absolute error of δ"),
         ];
         match self.format {
             Format::Csv => {

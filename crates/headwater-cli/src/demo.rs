@@ -1,7 +1,7 @@
-//! `headwater demo`: the main job on simulated worlds, recovered beside true.
+//! `headwater demo`: the pipeline on simulated data, estimates beside true values.
 //!
-//! First a world of posts, through the same stages as `discover`; then a world of beliefs that are known exactly, where the
-//! whole network is recovered to rounding.
+//! First simulated posts, through the same stages as `discover`; then simulated beliefs without noise, from which the network is
+//! recovered up to rounding.
 
 use crate::discover::run as run_discover;
 use crate::error::CliError;
@@ -23,28 +23,28 @@ use headwater_report::{REPORT_FILE, RUN_ARTIFACTS};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Days that people post, and the noise of a post.
+/// Days of posts, and the noise of a post.
 const DAYS: usize = 400;
 const NOISE: f64 = 0.7;
 
-/// Resamples and circular shifts: fewer than usual, so that it takes seconds.
+/// Resamples and circular shifts: fewer than by default, so that the demo takes seconds.
 const RESAMPLES: u64 = 100;
 const SHIFTS: u64 = 40;
 
-/// Steps of the world of exact beliefs.
+/// Steps of the beliefs without noise.
 const STEPS: usize = 100;
 
-/// Shows the whole path on simulated worlds: posts, beliefs, model, ranking, the recovered beside the true
+/// Runs the pipeline on simulated posts and shows the estimates beside the true values
 #[derive(Debug, Args)]
 #[command(after_help = "Example: headwater demo --out demo")]
 pub(crate) struct DemoArgs {
-    /// Keep the posts, who follows whom, the truth and everything that discover writes in this folder
+    /// Keep the posts, the follow graph, the truth and all files of discover in this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Seed of the worlds
+    /// Seed of the simulation
     #[arg(long, default_value_t = 21)]
     seed: u64,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -59,13 +59,13 @@ impl DemoArgs {
         }
     }
 
-    /// Both worlds. Without a folder nothing is kept but the page.
+    /// Both simulations. Without a folder only the page is kept.
     fn outcome(&self, terminal: &Terminal) -> Result<(DemoResult, Option<PathBuf>), CliError> {
         let exact = self.exact(terminal)?;
         let world = PostWorld::new(self.seed, DAYS, NOISE)?;
         let (users, written) = (world.truth.roster.agents().len(), world.posts.len());
         terminal.remark(&format!(
-            "simulating {users} people who write {written} posts in {DAYS} days; {} is the best informed, and most listen to her",
+            "simulating {written} posts of {users} users over {DAYS} days; {} is the best informed and has the most listeners",
             PostWorld::INFLUENCER
         ));
         let mut discover = Discover::new(world.posts_input());
@@ -114,7 +114,7 @@ impl DemoArgs {
         Ok((outcome, page))
     }
 
-    /// The world of exact beliefs, which are kept only if the rest is.
+    /// The beliefs without noise, kept only where a folder is given.
     fn exact(&self, terminal: &Terminal) -> Result<ExactResult, CliError> {
         let params = WorldParams { steps: STEPS, seed: self.seed, ..WorldParams::default() };
         let mut world = World::new(params)?;
@@ -141,20 +141,20 @@ impl DemoArgs {
     fn next(&self, page: Option<&Path>) -> String {
         let files = match &self.out {
             Some(folder) => format!(
-                "\nFiles in {0}: posts.csv, graph.csv, truth.json, what discover writes (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf, run.json), and exact/, the second world.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\n",
+                "\nFiles in {0}: posts.csv, graph.csv, truth.json, the files of discover (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf, run.json), and exact/, the second simulation.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\n",
                 folder.display(),
                 PostWorld::INFLUENCER
             ),
-            None => "\nKeep all the files with: headwater demo --out demo\n".to_owned(),
+            None => "\nTo keep all files: headwater demo --out demo\n".to_owned(),
         };
         let page = page.map_or(String::new(), |page| {
-            format!("The page, with the true weights beside the learned ones: {}\n", page.display())
+            format!("Report page, with the true weights beside the estimates: {}\n", page.display())
         });
         files + &page
     }
 }
 
-/// The posts, who follows whom and the truth, as files; returns those of the first two.
+/// Writes the posts, the follow graph and the truth; returns the paths of the first two.
 fn write_posts(folder: &Path, world: &PostWorld) -> Result<(PathBuf, PathBuf), CliError> {
     create(folder)?;
     let (posts, graph) = (folder.join("posts.csv"), folder.join("graph.csv"));
@@ -167,28 +167,27 @@ fn write_posts(folder: &Path, world: &PostWorld) -> Result<(PathBuf, PathBuf), C
     Ok((posts, graph))
 }
 
-/// The page where there is no folder: one place for all runs, so that none pile up. None where that place is somebody
-/// else's.
+/// Writes the page to one fixed temporary file, so that pages do not accumulate. `None` where it belongs to another user.
 fn kept(page: &str) -> Option<PathBuf> {
-    let place = std::env::temp_dir().join("headwater-demo.html");
-    write(&place, page.as_bytes()).ok()?;
-    Some(place)
+    let path = std::env::temp_dir().join("headwater-demo.html");
+    write(&path, page.as_bytes()).ok()?;
+    Some(path)
 }
 
-/// The recovered beside the true.
+/// Estimates beside true values.
 #[derive(Serialize)]
 struct DemoResult {
     verdict: Verdict,
     reference: String,
     posts: usize,
     comparison: Comparison,
-    /// δ, learned and true.
+    /// δ, estimated and true.
     adaptation: (f64, f64),
     agents: Vec<DemoAgent>,
     exact: ExactResult,
 }
 
-/// What comes of beliefs that are known exactly.
+/// Results for beliefs without noise.
 #[derive(Serialize)]
 struct ExactResult {
     comparison: Comparison,
@@ -228,7 +227,7 @@ impl DemoResult {
         let place = self.agents.iter().position(|row| row.agent == PostWorld::INFLUENCER);
         let verdict = &self.verdict;
         format!(
-            "{verdict}\n\nWho drives what the group believes, from {} posts: influence = centrality × informativeness\n\n{}\n{} is truly the most influential, and ranked {}; δ {} (true {}). Reference: {:?}.\n\nWhere beliefs are known exactly, 20 agents over {STEPS} steps: squared error of the weights {} (the paper's learner on the same steps: {}), difference of influence shares {}; {} of the true top 3 found.\n",
+            "{verdict}\n\nRanking from {} posts, influence = centrality × informativeness:\n\n{}\nThe truly most influential user, {}, is ranked {}. δ = {} (true {}). Reference: {:?}.\n\nBeliefs without noise, 20 agents over {STEPS} steps: squared error of the weights {} (the paper's learner on the same steps: {}), L1 error of the influence shares {}; {} of the true top 3 found.\n",
             self.posts,
             table(&header, 2, rows.collect()),
             PostWorld::INFLUENCER,

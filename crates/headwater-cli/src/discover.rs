@@ -1,6 +1,6 @@
-//! `headwater discover`: posts in, a ranking with its verdict out, and everything on the way in one folder.
+//! `headwater discover`: from posts to a ranking with its verdict, with all intermediate results in one folder.
 
-use crate::beliefs::{BadRowLog, PostArgs, told};
+use crate::beliefs::{BadRowLog, PostArgs, quality_text};
 use crate::error::CliError;
 use crate::fit_args::FitArgs;
 use crate::hints::warning_text;
@@ -18,31 +18,31 @@ use headwater_report::{REPORT_FILE, RUN_ARTIFACTS};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// What to do about a run that takes long.
-const QUICKER: &str = "longer bins or fewer users are quicker";
+/// How to shorten a run.
+const QUICKER: &str = "longer bins or fewer users take less time";
 
 /// Rank influencers from posts
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Writes beliefs.parquet, log-beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf\nand run.json. Interrupted, the same command goes on where it stopped.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
+    after_help = "Writes beliefs.parquet, log-beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf\nand run.json. After an interruption the same command resumes the run.\n\nExample: headwater discover posts.csv --graph follows.csv --topic 'biden OR \"white house\"' --out found\n         headwater discover 'dump/*.jsonl.gz' --preset x-v2 --pseudonymise key --out found"
 )]
 pub(crate) struct DiscoverArgs {
     #[command(flatten)]
     posts: PostArgs,
-    /// Who follows whom: CSV source,target, the target follows the source. Only these edges can have weight
+    /// Follow graph: CSV source,target (the target follows the source). Weights are restricted to these edges
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
-    /// Folder to write
+    /// Output folder
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Replace names of users by keyed hashes in everything that is written or shown; the key is in this file
+    /// Replace user names by keyed hashes in all output; the file contains the key
     #[arg(long, value_name = "KEYFILE")]
     pseudonymise: Option<PathBuf>,
     #[command(flatten)]
     fit: FitArgs,
     #[command(flatten)]
     uncertainty: UncertaintyArgs,
-    /// How to print the ranking
+    /// Output format of the ranking
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -51,13 +51,13 @@ pub(crate) struct DiscoverArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Uncertainty")]
 struct UncertaintyArgs {
-    /// 90 % intervals of shares and ranks from this many bootstrap resamples; 0 for none
+    /// Number of bootstrap resamples for 90 % intervals of shares and ranks; 0 for none
     #[arg(long, value_name = "N", default_value_t = USUAL_DRAWS, value_parser = parse_draws)]
     bootstrap: u64,
-    /// Permutation test and p-values from this many circular shifts; 0 for none [default: 200, none above 100 users]
+    /// Number of circular shifts for the permutation test and p-values; 0 for none [default: 200; 0 above 100 users]
     #[arg(long, value_name = "N", value_parser = parse_draws)]
     null: Option<u64>,
-    /// How many users the top is, for the probability of being among them
+    /// k of top_k_probability, the probability of being among the first k users
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     top: u64,
     /// Seed of resamples and circular shifts
@@ -67,7 +67,7 @@ struct UncertaintyArgs {
 
 fn parse_draws(text: &str) -> Result<u64, String> {
     let draws = text.parse().ok().filter(|draws| *draws == 0 || (20..=100_000).contains(draws));
-    draws.ok_or_else(|| "wanted 0, or 20 to 100000".to_owned())
+    draws.ok_or_else(|| "must be 0, or from 20 to 100000".to_owned())
 }
 
 impl DiscoverArgs {
@@ -89,7 +89,7 @@ impl DiscoverArgs {
         discover.fit = self.fit.params();
         discover.common = self.fit.common_input();
         discover.text_model = self.posts.scorer.text_model()?;
-        discover.rejects.clone_from(&self.posts.rejects);
+        discover.rejects.clone_from(&self.posts.reading.rejects);
         discover.uncertainty = UncertaintyOptions {
             bootstrap: self.uncertainty.bootstrap,
             null: self.uncertainty.null,
@@ -99,7 +99,7 @@ impl DiscoverArgs {
         discover.pseudonyms = self.pseudonymise.as_deref().map(Pseudonyms::read).transpose()?;
         self.fit.check(self.graph.is_some())?;
         let files = [&self.posts.users, &self.graph, &self.pseudonymise, &self.fit.common];
-        check(self.posts.posts.iter().chain(files.into_iter().flatten()), &self.posts.rejects)?;
+        check(self.posts.posts.iter().chain(files.into_iter().flatten()), &self.posts.reading.rejects)?;
         Ok(discover)
     }
 
@@ -109,13 +109,13 @@ impl DiscoverArgs {
         let files = [BELIEFS_FILE, LOG_BELIEFS_FILE, MODEL_FILE].into_iter().chain(RANKING_FILES);
         let files: Vec<&str> = files.chain(RUN_ARTIFACTS.iter().map(|artifact| artifact.file)).collect();
         format!(
-            "Files in {out}: {}, {RUN_FILE}.\nNext: headwater explain {out}/{MODEL_FILE} --agent '{first}' --what-if remove\nThe page: {out}/{REPORT_FILE}\n",
+            "Files in {out}: {}, {RUN_FILE}.\nNext: headwater explain {out}/{MODEL_FILE} --agent '{first}' --what-if remove\nReport page: {out}/{REPORT_FILE}\n",
             files.join(", "),
         )
     }
 }
 
-/// Runs the pipeline, and tells on the terminal what happens.
+/// Runs the pipeline, and reports its events on the terminal.
 pub(crate) fn run(discover: &Discover, store: &mut Store, terminal: &Terminal) -> Result<Discovery, CliError> {
     let bad = Mutex::new(BadRowLog::new(None, terminal));
     let observer = |event: RunEvent| tell(&event, &mut bad.lock().unwrap_or_else(PoisonError::into_inner), terminal);
@@ -129,13 +129,13 @@ fn tell(event: &RunEvent, bad: &mut BadRowLog<'_>, terminal: &Terminal) {
     }
     match event {
         RunEvent::Reused(stage) => {
-            terminal.remark(&format!("{}: done before, on the same files with the same options", stage.as_str()));
+            terminal.remark(&format!("{}: reused from an earlier run with the same inputs and options", stage.as_str()));
         }
-        // Only a list in a file could fail, and there is none here.
+        // Only writing to a file can fail, and there is none here.
         RunEvent::BadRows(rows) => drop(bad.see(rows)),
-        RunEvent::Ingested(quality) => terminal.remark(wrapped(&told(quality)).trim_end()),
+        RunEvent::Ingested(quality) => terminal.remark(wrapped(&quality_text(quality)).trim_end()),
         RunEvent::NullTestOff { accounts } => terminal.remark(&format!(
-            "{accounts} users: no permutation test, which would take long above {NULL_TEST_ACCOUNTS}; --null {USUAL_DRAWS} asks for it"
+            "{accounts} users: the permutation test is off by default above {NULL_TEST_ACCOUNTS} users because it takes long; --null {USUAL_DRAWS} runs it"
         )),
         RunEvent::Warning(Warning::Ingest(warning)) => terminal.warn(&warning_text(warning)),
         RunEvent::Warning(warning) => terminal.warn(&warning.to_string()),
@@ -143,7 +143,7 @@ fn tell(event: &RunEvent, bad: &mut BadRowLog<'_>, terminal: &Terminal) {
     }
 }
 
-/// For people: the verdict, the table, and what to know beside it.
+/// The verdict, the table and notes as text.
 fn summary(found: &Discovery) -> String {
     let selection = found.run.choice.as_ref();
     text(&found.ranking) + &selection.map_or(String::new(), |selection| format!("Weights: {selection}.\n"))

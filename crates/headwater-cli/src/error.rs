@@ -1,4 +1,4 @@
-//! How a command ends badly: the message, the cure where we know it, the exit code.
+//! Errors of commands: message, hint where one is known, exit code.
 
 use crate::terminal::say;
 use headwater::Error as Core;
@@ -10,17 +10,17 @@ use std::path::Path;
 
 /// Why a command stopped.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "what happened, and what would help")]
+#[expect(missing_docs, reason = "message, hint and kind explain themselves")]
 pub enum CliError {
     /// The data cannot be used: exit 1.
     Data { message: String, hint: Option<String> },
-    /// The operating system said no to a file: exit 1.
+    /// A file cannot be read or written: exit 1.
     File { message: String, hint: Option<String>, kind: ErrorKind },
     /// Wrong usage: exit 2.
     Usage { message: String, hint: Option<String> },
     /// Ctrl-C: exit 130.
     Interrupted { remark: Option<String> },
-    /// Nobody reads what we print any more: not our problem.
+    /// The reader of standard output has closed it: exit 0.
     ClosedPipe,
 }
 
@@ -54,7 +54,7 @@ impl CliError {
     }
 }
 
-/// The message, and on a second line the cure where we know it.
+/// The message, and on a second line the hint where one is known.
 impl std::fmt::Display for CliError {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (message, hint) = match self {
@@ -62,7 +62,7 @@ impl std::fmt::Display for CliError {
             | CliError::File { message, hint, .. }
             | CliError::Usage { message, hint } => (message.as_str(), hint),
             CliError::Interrupted { remark } => ("interrupted", remark),
-            CliError::ClosedPipe => ("nobody reads what is printed", &None),
+            CliError::ClosedPipe => ("standard output was closed", &None),
         };
         write!(to, "{message}")?;
         hint.iter().try_for_each(|hint| write!(to, "\nhint: {hint}"))
@@ -73,7 +73,7 @@ impl From<Core> for CliError {
     fn from(error: Core) -> Self {
         let (message, hint) = (error.to_string(), hint(&error));
         match error {
-            // A number that is out of its range was given as an option.
+            // A parameter out of its range was given as an option.
             Core::Parameter { .. } => CliError::Usage { message, hint },
             Core::Stopped => CliError::Interrupted { remark: None },
             _ => CliError::Data { message, hint },
@@ -89,7 +89,7 @@ impl From<Files> for CliError {
         let hint = match &error {
             Files::Data { source, .. } => hint(source),
             Files::Io { source, .. } => Some(cure(source).to_owned()),
-            Files::NoFolder { folder, .. } => Some(format!("make it first: mkdir -p {}", folder.display())),
+            Files::NoFolder { folder, .. } => Some(format!("create it with: mkdir -p {}", folder.display())),
             _ => None,
         };
         let message = error.to_string();
@@ -127,11 +127,13 @@ impl From<Replicated> for CliError {
     }
 }
 
-/// What helps when the operating system said no.
+/// What to do about an error of the operating system.
 pub(crate) fn cure(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        std::io::ErrorKind::StorageFull => "free some space, or write to another disk",
-        std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => "the file is cut off: fetch it again",
+        std::io::ErrorKind::StorageFull => "free disk space, or write to another disk",
+        std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => {
+            "the file is truncated: download or copy it again"
+        }
         _ => "check the path and its permissions",
     }
 }
@@ -139,13 +141,11 @@ pub(crate) fn cure(error: &std::io::Error) -> &'static str {
 pub(crate) fn hint(error: &Core) -> Option<String> {
     match error {
         Core::NotReady { .. } => Some(
-            "give beliefs over more time steps; with --method gsl a window M and a batch W need M+1+W of them"
+            "use beliefs over more time steps; --method gsl needs at least M+1+W steps for window M and batch W"
                 .to_owned(),
         ),
-        Core::Diverged { bound, .. } => {
-            Some(format!("use --learning-rate {:.2e} or less, or let --tune choose", bound / 10.0))
-        }
-        Core::NeverSpeaks { .. } => Some("remove these agents from the file, or add their beliefs".to_owned()),
+        Core::Diverged { bound, .. } => Some(format!("use --learning-rate {:.2e} or less, or --tune", bound / 10.0)),
+        Core::NeverSpeaks { .. } => Some("remove these agents from the file, or add beliefs of theirs".to_owned()),
         _ => None,
     }
 }

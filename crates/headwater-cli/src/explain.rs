@@ -1,4 +1,4 @@
-//! `headwater explain`: why an agent is where it is, who shaped it, whom it shapes, what if it were not there.
+//! `headwater explain`: the reasons for an agent's rank, sources of the belief, agents influenced, what-ifs.
 
 use crate::error::CliError;
 use crate::terminal::{Format, Terminal, csv, number, percent, short, table};
@@ -9,7 +9,7 @@ use headwater_report::Explanation;
 use headwater_report::explanation::WhatIfKind;
 use std::path::PathBuf;
 
-/// Explains one agent: who made it think so, whom it shapes, what changes without it
+/// Explains the rank of one agent: sources of the belief, agents influenced, effect of a removal
 #[derive(Debug, Args)]
 #[command(after_help = "Example: headwater explain model.json --agent 7 --what-if remove")]
 pub(crate) struct ExplainArgs {
@@ -18,22 +18,22 @@ pub(crate) struct ExplainArgs {
     /// Name of the agent
     #[arg(long, value_name = "NAME")]
     agent: String,
-    /// A thought experiment: the agent is gone, or always neutral
+    /// Hypothetical change: the agent is removed, or always neutral
     #[arg(long, value_enum)]
     what_if: Option<WhatIfName>,
-    /// How many agents to list
+    /// Number of agents in each list
     #[arg(long, default_value_t = 10, value_name = "K")]
     top: usize,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum WhatIfName {
-    /// It is gone, and its listeners give its weight to the others they hear
+    /// The agent is removed; listeners give the weight to the others they listen to
     Remove,
-    /// It goes on speaking, but never takes a side
+    /// The agent goes on speaking, but stays neutral between the hypotheses
     Neutral,
 }
 
@@ -41,11 +41,11 @@ impl ExplainArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let agent = model.roster.agent(&self.agent)?;
-        let thought = self.what_if.map(|name| match name {
+        let what_if = self.what_if.map(|name| match name {
             WhatIfName::Remove => WhatIfKind::Remove,
             WhatIfName::Neutral => WhatIfKind::Neutral,
         });
-        let explanation = Explanation::new(&model, agent, self.top, thought)?;
+        let explanation = Explanation::new(&model, agent, self.top, what_if)?;
         match self.format {
             Format::Json => terminal.json(&explanation),
             Format::Csv => terminal.result(&sheet(&explanation)),
@@ -57,7 +57,7 @@ impl ExplainArgs {
 fn text(explanation: &Explanation) -> String {
     let name = short(&explanation.agent);
     let mut text = format!(
-        "{name} is number {} of {}: influence {} ({} of all) = centrality {} × informativeness {}.\n",
+        "{name}: rank {} of {}; influence {} ({} of all) = centrality {} × informativeness {}.\n",
         explanation.rank,
         explanation.agents,
         number(explanation.influence),
@@ -65,13 +65,9 @@ fn text(explanation: &Explanation) -> String {
         number(explanation.centrality),
         number(explanation.informativeness)
     );
-    text.push_str(&format!("It gives itself the weight {}.", number(explanation.self_weight)));
+    text.push_str(&format!("Self-weight: {}.", number(explanation.self_weight)));
     if let Some(error) = explanation.error_probability {
-        text.push_str(&format!(
-            " It names something other than {:?} {} of the time.",
-            explanation.truth,
-            percent(error)
-        ));
+        text.push_str(&format!(" Probability of believing in another hypothesis: {}.", percent(error)));
     }
     text.push('\n');
     text.push_str(&format!(
@@ -81,55 +77,55 @@ fn text(explanation: &Explanation) -> String {
     if let Some(contrary) = &explanation.contrarian {
         let margin = match contrary.standard_errors {
             Some(errors) => format!("{errors:.1} standard errors"),
-            None => format!("{} nats an observation", number(contrary.margin)),
+            None => format!("{} nats per observation", number(contrary.margin)),
         };
-        text.push_str(&format!("Its own evidence points to {:?} instead, by {margin}.\n", contrary.believes));
+        text.push_str(&format!("The agent's own evidence points to {:?} instead, by {margin}.\n", contrary.believes));
     }
-    text.push_str(&format!("\nWhat it knows: divergence of {:?} from each alternative\n", explanation.truth));
+    text.push_str(&format!("\nOwn evidence: divergence of {:?} from each alternative\n", explanation.truth));
     let rows = explanation.divergences.iter().map(|row| {
         let share = row.share_of_network.map_or("–".into(), percent);
         vec![row.hypothesis.clone(), number(row.divergence), share]
     });
-    text.push_str(&table(&["alternative", "divergence", "of the network's"], 1, rows.collect()));
-    text.push_str(&format!("\nWho made {name} think so: origin of its expected opinion\n"));
+    text.push_str(&table(&["alternative", "divergence", "share of network"], 1, rows.collect()));
+    text.push_str(&format!("\nSources of the expected opinion of {name}\n"));
     let rows = explanation.sources.iter().map(|row| {
         let direct: f64 = row.by_hops.iter().take(2).sum();
         let path = row
             .path
             .as_ref()
-            .map_or("itself".into(), |path| path.iter().map(|name| short(name)).collect::<Vec<_>>().join(" → "));
+            .map_or("self".into(), |path| path.iter().map(|name| short(name)).collect::<Vec<_>>().join(" → "));
         let shares = [percent(row.attribution), percent(direct), number(row.weight)];
         [short(&row.agent), path].into_iter().chain(shares).collect()
     });
-    text.push_str(&table(&["source", "strongest path", "origin", "direct", "weight"], 2, rows.collect()));
-    text.push_str(&format!("\nWhom {name} shapes: the part of their expected opinion that starts here\n"));
+    text.push_str(&table(&["source", "strongest path", "share", "direct", "weight"], 2, rows.collect()));
+    text.push_str(&format!("\nAgents influenced by {name}: share of their expected opinion that originates here\n"));
     let rows = explanation.shapes.iter().map(|row| vec![short(&row.agent), percent(row.attribution)]);
-    text.push_str(&table(&["listener", "origin"], 1, rows.collect()));
+    text.push_str(&table(&["listener", "share"], 1, rows.collect()));
     match &explanation.likelihoods {
         Some(Likelihood::Discrete { probabilities }) => {
-            text.push_str("\nIts private observations: probability of each symbol under each hypothesis\n");
+            text.push_str("\nPrivate observations: probability of each symbol under each hypothesis\n");
             text.push_str(&likelihood_table(explanation, "symbol", probabilities));
         }
         Some(Likelihood::Gaussian { means }) => {
-            text.push_str("\nIts private observations: Gaussian, mean under each hypothesis\n");
+            text.push_str("\nPrivate observations: Gaussian, mean under each hypothesis\n");
             text.push_str(&likelihood_table(explanation, "dimension", means));
         }
-        Some(Likelihood::Unknown) => text.push_str("\nIts private observations could not be identified.\n"),
+        Some(Likelihood::Unknown) => text.push_str("\nPrivate observations: not identified.\n"),
         None => {}
     }
     if let Some(change) = &explanation.what_if {
-        let what = if change.kind == WhatIfKind::Remove { "were gone" } else { "never took a side" };
+        let what = if change.kind == WhatIfKind::Remove { "were removed" } else { "stayed neutral" };
         text.push_str(&format!(
-            "\nIf {name} {what}, the others' belief in {:?} would go from {} to {}.\n",
+            "\nIf {name} {what}, the belief of the others in {:?} would change from {} to {}.\n",
             explanation.truth,
             fine(change.belief_before),
             fine(change.belief_after)
         ));
         if !change.left_alone.is_empty() {
-            text.push_str(&format!("Left with nobody else to hear: {}.\n", change.left_alone.join(", ")));
+            text.push_str(&format!("Left without anybody else to listen to: {}.\n", change.left_alone.join(", ")));
         }
         let rows = change.agents.iter().map(|row| vec![short(&row.agent), fine(row.before), fine(row.after)]);
-        text.push_str(&table(&["most changed", "before", "after"], 1, rows.collect()));
+        text.push_str(&table(&["most affected", "before", "after"], 1, rows.collect()));
     }
     text
 }
@@ -173,7 +169,7 @@ fn sheet(explanation: &Explanation) -> String {
     csv(&header, rows)
 }
 
-/// Beliefs move by little when one of many is gone.
+/// Three decimals: the removal of one agent of many changes beliefs little.
 fn fine(share: f64) -> String {
     format!("{:.3}%", 100.0 * share)
 }

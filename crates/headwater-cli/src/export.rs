@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::output::check;
-use crate::report::given;
+use crate::report::read_ranking;
 use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
 use headwater::Ranking;
@@ -13,33 +13,33 @@ use std::path::PathBuf;
 /// Writes the network for other programs: Gephi, networkx, igraph, d3, spreadsheets
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The ending of --out chooses the format:\n  .gexf     GEXF 1.3 for Gephi, with weights over time if the model was tracked (learn --follow)\n  .graphml  GraphML for networkx, igraph, Gephi, yEd\n  .csv      edges in NET.csv, agents in NET.nodes.csv; .parquet likewise\n  .json     node-link JSON for networkx or d3 (--json)\n\nAn edge runs from the speaker to the listener who hears it. What agents give themselves is in self_weight.\n\nExample: headwater export model.json --ranking ranking.json --significant --out net.gexf"
+    after_help = "The extension of --out selects the format:\n  .gexf     GEXF 1.3 for Gephi, with weights over time if the model was tracked (learn --follow)\n  .graphml  GraphML for networkx, igraph, Gephi, yEd\n  .csv      edges in NET.csv, agents in NET.nodes.csv; .parquet likewise\n  .json     node-link JSON for networkx or d3 (--json)\n\nAn edge runs from the speaker to the listener. Self-weights are in the column self_weight.\n\nExample: headwater export model.json --ranking ranking.json --significant --out net.gexf"
 )]
 pub(crate) struct ExportArgs {
     /// The model (.json or .npz)
     model: PathBuf,
-    /// What to write: .gexf, .graphml, .csv, .parquet or .json
+    /// File to write: .gexf, .graphml, .csv, .parquet or .json
     #[arg(long, value_name = "NET")]
     out: PathBuf,
-    /// The JSON of rank or discover: adds its intervals, p-values, posts [default: what the model alone says]
+    /// JSON of rank or discover: adds intervals, p-values and posts [default: the ranking of the model alone]
     #[arg(long, value_name = "RANKING")]
     ranking: Option<PathBuf>,
-    /// Who follows whom: adds followers (in-degree) and PageRank
+    /// Follow graph: adds followers (in-degree) and PageRank
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
     /// Only edges of at least this weight
     #[arg(long, value_name = "W", default_value_t = 0.0, value_parser = parse_weight)]
     min_weight: f64,
-    /// Only edges that the ranking calls significant
+    /// Only edges that are significant in the ranking
     #[arg(long, requires = "ranking")]
     significant: bool,
-    /// Weights below zero too (--constraint free learns such)
+    /// Include negative weights (of models learned with --constraint free)
     #[arg(long)]
     negative: bool,
-    /// What agents give themselves as edges too, from each to itself
+    /// Include self-weights as self-loops
     #[arg(long)]
     self_loops: bool,
-    /// Who will read .json [default: networkx]
+    /// Program that reads the .json [default: networkx]
     #[arg(long, value_enum, value_name = "READER")]
     json: Option<JsonReader>,
 }
@@ -54,23 +54,20 @@ enum JsonReader {
 
 fn parse_weight(text: &str) -> Result<f64, String> {
     let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0);
-    weight.ok_or_else(|| "wanted a number of at least 0".to_owned())
+    weight.ok_or_else(|| "must be a number of at least 0".to_owned())
 }
 
 impl ExportArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let format = ExportFormat::from_path(&self.out)?;
         if self.json.is_some() && format != ExportFormat::Json {
-            return Err(CliError::usage(
-                "--json is for a file that ends in .json",
-                "leave it out, or write to NET.json",
-            ));
+            return Err(CliError::usage("--json needs a file that ends in .json", "omit it, or write to NET.json"));
         }
         let outputs = export_files(&self.out)?;
         check([&self.model].into_iter().chain(&self.ranking).chain(&self.graph), &outputs)?;
         let model = read_model(&self.model)?;
         let mut ranking = match &self.ranking {
-            Some(path) => given(path)?,
+            Some(path) => read_ranking(path)?,
             None => Ranking::new(&model).map_err(CliError::about(&self.model))?,
         };
         if let Some(path) = &self.graph {
@@ -79,23 +76,23 @@ impl ExportArgs {
         let source = self.ranking.as_ref().unwrap_or(&self.model);
         if self.significant && ranking.edges.is_none() {
             return Err(CliError::Data {
-                message: format!("{}: has no p-values of edges, so none can be called significant", source.display()),
+                message: format!("{}: has no p-values of edges, which --significant needs", source.display()),
                 hint: Some("make it with: headwater rank MODEL --beliefs BELIEFS --null 200 --format json".to_owned()),
             });
         }
-        let choice = EdgeFilter {
+        let filter = EdgeFilter {
             min_weight: self.min_weight,
             significant: self.significant,
             negative: self.negative,
-            own: self.self_loops,
+            self_loops: self.self_loops,
         };
-        let mut network = ExportNetwork::new(&model, &ranking, &choice).map_err(CliError::about(source))?;
+        let mut network = ExportNetwork::new(&model, &ranking, &filter).map_err(CliError::about(source))?;
         if format == ExportFormat::Gexf {
             network = network.drawn(&model, &ranking);
         }
         if network.negative > 0 {
-            let left = count(network.negative, "weight");
-            terminal.warn(&format!("{left} below zero left out; --negative keeps them"));
+            let left = count(network.negative, "negative weight");
+            terminal.warn(&format!("{left} left out; --negative keeps them"));
         }
         let reader = match self.json {
             Some(JsonReader::D3) => json::Reader::D3,
@@ -103,17 +100,18 @@ impl ExportArgs {
         };
         let replaced = write_files(&self.out, &network, reader)?;
         if replaced > 0 {
-            let signs = count(replaced, "character");
-            terminal
-                .warn(&format!("{signs} in names that XML cannot hold, written as \u{fffd}; .csv and .json keep them"));
+            let characters = count(replaced, "character");
+            terminal.warn(&format!(
+                "{characters} in names are not allowed in XML and were replaced by \u{fffd}; .csv and .json keep them"
+            ));
         }
         let (agents, edges) = (count(network.agents.len(), "agent"), count(network.edges.len(), "edge"));
         let files: Vec<String> = outputs.iter().rev().map(|path| path.display().to_string()).collect();
-        let moments =
+        let periods =
             network.history.as_ref().filter(|_| format == ExportFormat::Gexf).map_or(String::new(), |history| {
-                format!(" at {}", count(history.bounds.len().saturating_sub(1), "moment"))
+                format!(" over {}", count(history.bounds.len().saturating_sub(1), "period"))
             });
-        terminal.remark(&format!("{agents} and {edges}{moments} in {}", files.join(" and ")));
+        terminal.remark(&format!("wrote {agents} and {edges}{periods} to {}", files.join(" and ")));
         Ok(())
     }
 }

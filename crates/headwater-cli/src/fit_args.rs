@@ -13,53 +13,53 @@ use std::path::{Path, PathBuf};
 
 const STATE_SPACE: &str = "State-space";
 
-/// What `--common` says when all are one group.
+/// The value of `--common` for one group of all agents.
 const NETWORK: &str = "network";
 
-/// What to do about a fit that takes long.
-pub(crate) const QUICKER: &str = "longer bins, fewer users or --method whitened after --carry-forward are quicker";
+/// How to shorten a fit.
+pub(crate) const QUICKER: &str = "longer bins, fewer users, or --carry-forward with --method whitened take less time";
 
 /// How a network is fitted.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FitArgs {
-    /// δ, the weight of private evidence in a belief: a number, or auto where the method can estimate it
+    /// δ, weight of private evidence in a belief: a number, or auto to estimate it
     #[arg(long, value_name = "auto|δ", value_parser = parse_adaptation, allow_hyphen_values = true)]
     pub(crate) adaptation: Option<Adaptation>,
-    /// What the weights a listener gives must satisfy [default: simplex; free for gsl]
+    /// Constraint on the weights of a listener [default: simplex; free for gsl]
     #[arg(long, value_enum)]
     pub(crate) constraint: Option<ConstraintName>,
-    /// Added to the regressors' variance, relative to it, when there are few steps [default: 0]
+    /// Ridge penalty relative to the variance of the regressors, for short series [default: 0]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub(crate) ridge: Option<f64>,
-    /// What weights on a graph are made of [default: auto, with --graph]
+    /// Parameters of the weights on a graph [default: auto, with --graph]
     #[arg(help_heading = STATE_SPACE, long, value_enum)]
     pub(crate) weights: Option<WeightsName>,
-    /// Shrinkage of a weight towards what others give the same speaker [default: 500]
+    /// Shrinkage of a weight towards the mean weight of the same speaker [default: 500]
     #[arg(help_heading = STATE_SPACE, long, alias = "pull", value_name = "S", allow_negative_numbers = true)]
     pub(crate) shrinkage: Option<f64>,
-    /// Allow a common trend beside the network: the lagged mean of all users, or of the groups in a file (CSV agent,group)
+    /// Add a common trend to the model: the lagged mean of all users, or of the groups in a file (CSV agent,group)
     #[arg(help_heading = STATE_SPACE, long, value_name = "network|GROUPS")]
     pub(crate) common: Option<PathBuf>,
-    /// Rounds of the fit, at most [default: 200]
+    /// Maximum number of rounds of the fit [default: 200]
     #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
     pub(crate) rounds: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WeightsName {
-    /// Whichever of the two forecasts held-out steps better
+    /// Selected by the forecast error on held-out steps
     Auto,
     /// One weight per edge
     Edges,
-    /// One strength per speaker, to which listeners pay attention in proportion
+    /// One strength per speaker; listeners divide their attention in proportion
     Strengths,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConstraintName {
-    /// Not negative, and summing to one
+    /// Non-negative, sum to one
     Simplex,
-    /// Anything, as in the paper
+    /// Unconstrained, as in the paper
     Free,
 }
 
@@ -82,7 +82,7 @@ fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
     if text == "auto" {
         return Ok(Adaptation::Auto);
     }
-    text.parse().map(Adaptation::Value).map_err(|_| "wanted a number, or auto".into())
+    text.parse().map(Adaptation::Value).map_err(|_| "must be a number or auto".into())
 }
 
 impl FitArgs {
@@ -94,23 +94,23 @@ impl FitArgs {
         }
     }
 
-    /// Whether an option of the state-space fit alone is given.
+    /// Whether an option is given that only the state-space fit has.
     pub(crate) fn has_state_space_option(&self) -> bool {
         self.weights.is_some() || self.shrinkage.is_some() || self.rounds.is_some() || self.common.is_some()
     }
 
-    /// What can be said before anything is read.
+    /// Checks that need no data.
     pub(crate) fn check(&self, graph: bool) -> Result<(), CliError> {
         if matches!(self.weights, Some(WeightsName::Strengths | WeightsName::Auto)) && !graph {
             return Err(CliError::usage(
-                "speaker strengths need a graph of who may hear whom",
-                "add --graph EDGES (source,target: the target follows the source), or leave --weights out",
+                "speaker strengths need a graph of who follows whom",
+                "add --graph EDGES (source,target: the target follows the source), or omit --weights",
             ));
         }
         if self.weights == Some(WeightsName::Strengths) && self.constraint == Some(ConstraintName::Free) {
             return Err(CliError::usage(
-                "speaker strengths are shares of attention: --constraint free does not go with them",
-                "leave --constraint out, or use --weights edges",
+                "speaker strengths are shares of attention and cannot be combined with --constraint free",
+                "omit --constraint, or use --weights edges",
             ));
         }
         Ok(StateSpaceParams { weights: None, ..self.params() }.check()?)
@@ -121,7 +121,7 @@ impl FitArgs {
         self.common.as_deref().filter(|given| *given != Path::new(NETWORK))
     }
 
-    /// The group of each agent whose lagged mean may move it.
+    /// The group of each agent, whose lagged mean is the common trend.
     pub(crate) fn groups(&self, roster: &Roster, terminal: &Terminal) -> Result<Option<Vec<usize>>, CliError> {
         let Some(path) = self.groups_file() else {
             return Ok(self.common.as_ref().map(|_| vec![0; roster.agents().len()]));
@@ -129,12 +129,12 @@ impl FitArgs {
         let (groups, unnamed) = read_groups(path)?.among(roster)?;
         if unnamed > 0 {
             let agents = count(unnamed, "agent");
-            terminal.warn(&format!("{}: no group for {agents}, who form one of their own", path.display()));
+            terminal.warn(&format!("{}: {agents} without a group form a group of their own", path.display()));
         }
         Ok(Some(groups))
     }
 
-    /// As the library takes them; who may listen to whom, and groups, are for the caller to add.
+    /// The parameters of the library, without support and groups, which the caller adds.
     pub(crate) fn params(&self) -> StateSpaceParams {
         let usual = StateSpaceParams::default();
         StateSpaceParams {
@@ -152,7 +152,7 @@ impl FitArgs {
         }
     }
 
-    /// The common trend, as the pipeline takes it.
+    /// The common trend as an input of the pipeline.
     pub(crate) fn common_input(&self) -> Option<CommonInput> {
         let common = self.common.as_ref()?;
         Some(match self.groups_file() {

@@ -1,4 +1,4 @@
-//! Cures of what goes wrong with posts, scorers and the pipeline, in the words of the command line.
+//! Hints for errors of posts, scorers and the pipeline, in terms of command-line options.
 
 use crate::error::{CliError, cure, hint};
 use crate::terminal::count;
@@ -12,11 +12,11 @@ impl From<Score> for CliError {
         let hint = match error {
             Score::Stopped(error) => return error.into(),
             Score::Model { .. } => {
-                Some("a model's folder holds config.json, model.safetensors and tokenizer.json, as published")
+                Some("the folder of a model contains config.json, model.safetensors and tokenizer.json")
             }
-            Score::Hub { .. } => Some("without the hub, give --model a folder"),
+            Score::Hub { .. } => Some("to work without the hub, give --model a local folder"),
             Score::NoCache => {
-                return CliError::usage(error.to_string(), "name one with --cache");
+                return CliError::usage(error.to_string(), "name a folder with --cache");
             }
             Score::NoTransformer => Some("install a build with text models, or use --scorer builtin"),
             _ => None,
@@ -38,18 +38,18 @@ impl From<Posts> for CliError {
                     |(field, column): &(&str, Option<String>)| format!("{field}={}", column.as_deref().unwrap_or("…"));
                 let pairs: Vec<String> = suggestion.iter().map(pair).collect();
                 Some(format!(
-                    "name them with --map {}; dots reach into objects (user=author.handle); --preset knows the files of a platform",
+                    "name the columns with --map {}; dots address nested fields (user=author.handle); --preset sets the columns of a platform",
                     pairs.join(",")
                 ))
             }
             Posts::Format { found, .. } => Some(match (found, found.preset()) {
                 (_, Some(preset)) => format!("use --preset {preset}"),
-                (OtherFormat::Plain, None) => "leave --preset out".to_owned(),
+                (OtherFormat::Plain, None) => "omit --preset".to_owned(),
                 (_, None) => "name the columns with --map instead of --preset".to_owned(),
             }),
-            Posts::TextColumn { .. } => Some("say which column is the text with --map text=COLUMN".to_owned()),
-            Posts::OtherColumns { .. } => Some("score files with other columns one by one".to_owned()),
-            Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad lets more pass".to_owned()),
+            Posts::TextColumn { .. } => Some("name the column of the text with --map text=COLUMN".to_owned()),
+            Posts::OtherColumns { .. } => Some("score files with different columns separately".to_owned()),
+            Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad raises the limit".to_owned()),
             other => posts_hint(other),
         };
         let message = error.to_string();
@@ -64,7 +64,7 @@ impl From<Posts> for CliError {
 }
 
 /// How to make a key for pseudonyms.
-const KEY: &str = "make a key with: head -c 32 /dev/urandom > key; whoever has it can tell who is who";
+const KEY: &str = "make a key with: head -c 32 /dev/urandom > key; keep it secret, it links pseudonyms to names";
 
 impl From<Discover> for CliError {
     fn from(error: Discover) -> Self {
@@ -92,31 +92,31 @@ impl From<Discover> for CliError {
     }
 }
 
-/// What cures an error of the pipeline.
+/// What resolves an error of the pipeline.
 fn cure_of(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "write to another folder",
         Discover::Key { .. } | Discover::ShortKey { .. } => KEY,
-        Discover::PseudonymCollision => "take another key",
-        Discover::Hidden { .. } => "run it without --pseudonymise to see the reason",
-        Discover::HiddenColumns { .. } => "name the columns with --map, or run it without --pseudonymise to see them",
+        Discover::PseudonymCollision => "use another key",
+        Discover::Hidden { .. } => "run without --pseudonymise to see the reason",
+        Discover::HiddenColumns { .. } => "name the columns with --map, or run without --pseudonymise to see them",
         Discover::GraphWithoutPosters { .. } => {
-            "source and target must be names as in the posts, capitals included; --map user=… takes another column"
+            "source and target must be user names as in the posts (case-sensitive); --map user=… reads another column"
         }
-        Discover::GraphWithoutEdges { .. } => "give the edges among the users who post, or leave out --graph",
-        Discover::UsersOutsideGraph => "names must be the same in --users and --graph, capitals included",
-        Discover::TooFewBins { .. } => "take shorter bins (--bin 6h), posts over a longer time, or a wider topic",
-        Discover::ConstantScores { .. } => "check the column score, or choose another --scorer",
+        Discover::GraphWithoutEdges { .. } => "give edges between users who post, or omit --graph",
+        Discover::UsersOutsideGraph => "use the same names in --users and --graph (case-sensitive)",
+        Discover::TooFewBins { .. } => "use shorter bins (--bin 6h), posts over a longer period, or a broader topic",
+        Discover::ConstantScores { .. } => "check the column score, or use another --scorer",
         Discover::StrengthsWithoutGraph => {
-            "add --graph EDGES (source,target: the target follows the source), or leave --weights out"
+            "add --graph EDGES (source,target: the target follows the source), or omit --weights"
         }
-        Discover::StrengthsUnconstrained => "leave --constraint out, or use --weights edges",
+        Discover::StrengthsUnconstrained => "omit --constraint, or use --weights edges",
         _ => return None,
     })
 }
 
-/// What to do where no posts are left, or those of one user.
+/// What to do where no posts remain, or only those of one user.
 fn posts_hint(error: &Posts) -> Option<String> {
     let cure = match error {
         Posts::NothingLeft { main, .. } => main.map_or("give a file with posts", loss_cure),
@@ -126,20 +126,20 @@ fn posts_hint(error: &Posts) -> Option<String> {
     Some(cure.to_owned())
 }
 
-/// What brings posts back that are not used for a reason.
+/// What keeps posts that were left out for a reason.
 fn loss_cure(reason: LossReason) -> &'static str {
     match reason {
         LossReason::OtherLines => "check that --preset names the platform of this file",
-        LossReason::Unreadable => "mend the rows that --rejects lists",
+        LossReason::Unreadable => "correct the rows that --rejects lists",
         LossReason::Duplicates => "map the right column to id with --map id=…",
-        LossReason::Updates => "give the file from its beginning",
-        LossReason::Users => "check the names in --users, capitals included",
-        LossReason::Dates => "choose dates within the posts, or leave them out",
+        LossReason::Updates => "include the original posts, not only their edits",
+        LossReason::Users => "check the names in --users (case-sensitive)",
+        LossReason::Dates => "choose dates within the period of the posts, or omit them",
         LossReason::Language => "use --any-language or another --lang",
         LossReason::Reposts => "use --reposts keep",
-        LossReason::Topic => "widen the topic: more words with OR, or a prefix*",
+        LossReason::Topic => "broaden the topic: more words with OR, or a prefix*",
         LossReason::MinPosts => "lower --min-posts",
-        _ => "choose other options",
+        _ => "change the options",
     }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn warning_text(warning: &IngestWarning) -> String {
     match warning {
         IngestWarning::OtherLanguages { .. } => format!("{warning}; --any-language keeps them"),
         IngestWarning::AbsentUsers { users } => {
-            format!("{} of --users: no post of theirs is left", count(*users, "user"))
+            format!("{} of --users have no post left after selection", count(*users, "user"))
         }
         _ => warning.to_string(),
     }

@@ -9,7 +9,7 @@ static POLLED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where no handler can be set the default one ends the process, as without us.
+        // Without a handler of ours the default one ends the process.
         let _ = ctrlc::set_handler(|| {
             let again = REQUESTED.swap(true, Ordering::SeqCst);
             if again || !POLLED.load(Ordering::SeqCst) {

@@ -30,8 +30,8 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 use terminal::Terminal;
 
-/// Finds where opinions come from: who listens to whom, how strongly, how well informed each one is, and who drives
-/// what the group believes.
+/// Finds influencers from public beliefs: who listens to whom, how well informed each account is, and who drives the
+/// opinion of the group.
 #[derive(Debug, Parser)]
 #[command(
     name = "headwater",
@@ -42,10 +42,10 @@ use terminal::Terminal;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Threads to use; the result does not depend on it [default: one per core]
+    /// Number of threads; results do not depend on it [default: one per core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=headwater::progress::MOST_THREADS as i64))]
     threads: Option<u16>,
-    /// Print results only: no progress, no remarks
+    /// Print results and warnings only
     #[arg(long, short, global = true)]
     quiet: bool,
 }

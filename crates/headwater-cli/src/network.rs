@@ -1,4 +1,4 @@
-//! `headwater network`: a list of who follows whom in, the accounts that matter and their weights out.
+//! `headwater network`: the paper's network formation, from a follow graph to a strongly connected subnetwork with weights.
 
 use crate::beliefs::{PresetName, mapping};
 use crate::error::CliError;
@@ -14,51 +14,51 @@ use headwater_posts::select::{Selection, Selector};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Forms a network around a hub: followers of followers who post often and are not too big, strongly connected
+/// Forms a strongly connected network around a hub from followers of followers, limited by size and activity
 #[derive(Debug, Args)]
 #[command(
     after_help = "Edges are CSV source,target: the target follows the source.\n\nExample: headwater network follows.csv --hub GOPLeader --start RepJimBanks --posts posts.csv --min-posts 100 --out edges.csv"
 )]
 pub(crate) struct NetworkArgs {
-    /// Who follows whom: CSV source,target, plain, gzip or zstd; - is standard input
+    /// Follow graph: CSV source,target, plain, gzip or zstd; - is standard input
     edges: PathBuf,
-    /// The account that is added whatever its size
+    /// Account that is always included
     #[arg(long, value_name = "A")]
     hub: String,
-    /// The account to start from
+    /// Account to start from
     #[arg(long, value_name = "B")]
     start: String,
-    /// Where to write the edges of the network: CSV source,target,weight
+    /// Edges file to write: CSV source,target,weight
     #[arg(long, value_name = "EDGES")]
     out: PathBuf,
-    /// Steps from the start account to followers
+    /// Number of follower steps from the start account
     #[arg(long, value_name = "N", default_value_t = NetworkLimits::default().depth)]
     depth: u32,
-    /// Followers taken of each account, the first in the file
+    /// Maximum number of followers per account, the first in the file
     #[arg(long, value_name = "N", default_value_t = NetworkLimits::default().per_account)]
     per_account: usize,
     /// Leave out accounts with this many followers or more, except the hub
     #[arg(long, value_name = "N", default_value_t = NetworkLimits::default().max_followers)]
     max_followers: u64,
-    /// Leave out accounts with fewer posts, except the hub; needs --posts, or --users with a column posts
+    /// Leave out accounts with fewer posts, except the hub; needs --posts, or --users with the column posts
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_posts: u64,
-    /// Posts to count, repeatable
+    /// Posts to count; repeatable
     #[arg(long, value_name = "POSTS")]
     posts: Vec<PathBuf>,
-    /// The platform the posts come from
+    /// Platform of the posts
     #[arg(long, value_enum, requires = "posts")]
     preset: Option<PresetName>,
-    /// Other names of the posts' columns or keys
+    /// Names of the posts' columns or keys
     #[arg(long, value_name = "FIELD=NAME,…", requires = "posts")]
     map: Vec<String>,
-    /// What is known of accounts: a CSV with user and followers, posts, or both
+    /// Counts per account: CSV with user and followers, posts, or both
     #[arg(long, value_name = "FILE")]
     users: Option<PathBuf>,
-    /// Write who is left out as CSV account,reason
+    /// List the accounts left out here as CSV account,reason
     #[arg(long, value_name = "FILE")]
     left_out: Option<PathBuf>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -99,11 +99,13 @@ impl NetworkArgs {
         drop(alive);
         if follows.repeated + follows.selves > 0 {
             let (repeated, selves) = (follows.repeated, follows.selves);
-            terminal.warn(&format!("{repeated} rows stood there already and {selves} follow themselves; not counted"));
+            terminal.warn(&format!(
+                "left out {repeated} duplicate rows and {selves} rows of accounts that follow themselves"
+            ));
         }
         if let Some(larger) = formed.larger {
             terminal.warn(&format!(
-                "the hub is not in the largest component: {} accounts are strongly connected without it",
+                "the hub is not in the largest strongly connected component, which has {} accounts",
                 larger
             ));
         }
@@ -114,7 +116,7 @@ impl NetworkArgs {
         self.print(&follows, &formed, terminal)
     }
 
-    /// Follower and post counts from elsewhere.
+    /// Follower and post counts from other files.
     fn facts(&self, terminal: &Terminal) -> Result<AccountFacts, CliError> {
         let mut facts = self.users.as_deref().map(read_facts).transpose()?.unwrap_or_default();
         if !self.posts.is_empty() {
@@ -137,8 +139,8 @@ impl NetworkArgs {
         }
         if self.min_posts > 0 && facts.posts.is_empty() {
             return Err(CliError::usage(
-                "--min-posts needs to know how much accounts post",
-                "give --posts POSTS, or --users FILE with a column posts",
+                "--min-posts needs the number of posts per account",
+                "give --posts POSTS, or --users FILE with the column posts",
             ));
         }
         Ok(facts)
@@ -171,7 +173,7 @@ impl NetworkArgs {
                 let rows = std::iter::once(kept).chain(summary.left_out.iter().map(words)).collect();
                 let table = table(&["accounts", "number"], 1, rows);
                 terminal.remark(&format!(
-                    "{accounts} and {follows} read; {} and {} (and themselves) in the network\n\n{table}\nwrote {}",
+                    "{accounts} and {follows} read; {} and {} (without self-loops) in the network\n\n{table}\nwrote {}",
                     count(summary.members, "account"),
                     count(summary.edges, "edge"),
                     self.out.display()

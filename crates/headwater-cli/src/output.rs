@@ -5,7 +5,7 @@ use headwater_files::AtomicFile;
 pub(crate) use headwater_files::{create_folder as create, json_file as draft_json, write_bytes as write};
 use std::path::{Path, PathBuf};
 
-/// Whether these files can be written; and none of them is named twice or read as well.
+/// Checks that the outputs can be written, and that none is named twice or is also an input.
 pub(crate) fn check<'a>(
     inputs: impl IntoIterator<Item = &'a PathBuf>,
     outputs: impl IntoIterator<Item = &'a PathBuf>,
@@ -14,11 +14,11 @@ pub(crate) fn check<'a>(
     let mut taken: Vec<&PathBuf> = inputs.into_iter().collect();
     for output in outputs {
         if output.as_os_str() == "-" {
-            return Err(CliError::usage("\"-\" is no file to write to", "name a file"));
+            return Err(CliError::usage("output to \"-\" is not supported", "name a file"));
         }
         if let Some(other) = taken.iter().find(|other| same(other, output)) {
             return Err(CliError::usage(
-                format!("{} is given twice, and would be overwritten", other.display()),
+                format!("{} is named twice and would be overwritten", other.display()),
                 "write to another file",
             ));
         }

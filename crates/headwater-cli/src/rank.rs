@@ -1,4 +1,4 @@
-//! `headwater rank`: who drives what the group believes.
+//! `headwater rank`: the ranking of a model's agents by influence.
 
 use crate::error::CliError;
 use crate::terminal::{Format, Terminal, number, percent, short, table};
@@ -8,45 +8,45 @@ use headwater::ranking::{RankedAgent, Uncertainty};
 use headwater_files::{ranking_csv, read_beliefs, read_edges, read_model};
 use std::path::PathBuf;
 
-/// How many agents the top is, unless --top says so.
+/// k of `top_k_probability` by default.
 const TOP: usize = 3;
 
 /// Ranks the agents of a model by influence = centrality × informativeness
 #[derive(Debug, Args)]
 #[command(
-    after_help = "share: the agent's part of all influence. centrality: how much the network listens to it. inform.: how much it\nknows, summed over the hypotheses. origin: the part of the network's mean opinion that starts with it.\n\nExample: headwater rank model.json --top 10 --format csv > ranking.csv"
+    after_help = "share: share of all influence. centrality: weight that the network gives the agent, directly and\nthrough others. inform.: strength of the agent's own evidence, summed over the hypotheses. origin:\nshare of the network's mean opinion that originates with the agent.\n\nExample: headwater rank model.json --top 10 --format csv > ranking.csv"
 )]
 pub(crate) struct RankArgs {
     /// The model (.json or .npz)
     model: PathBuf,
-    /// The beliefs it was learned from: adds posts per step and silence
+    /// Beliefs that the model was learned from: adds posts per step and silence
     #[arg(long, value_name = "BELIEFS")]
     beliefs: Option<PathBuf>,
     /// The beliefs are log-ratios
     #[arg(long, requires = "beliefs")]
     log_ratios: bool,
-    /// Adds 90 % intervals of shares and ranks, from this many resamples of the beliefs (200 is usual)
+    /// Number of bootstrap resamples for 90 % intervals of shares and ranks, such as 200
     #[arg(long, value_name = "N", requires = "beliefs", value_parser = clap::value_parser!(u64).range(20..=100_000))]
     bootstrap: Option<u64>,
-    /// Adds p-values of agents and edges, from this many rotations in which nobody listens (200 is usual)
+    /// Number of circular shifts for the permutation test and p-values of agents and edges, such as 200
     #[arg(long, value_name = "N", requires = "beliefs", value_parser = clap::value_parser!(u64).range(20..=100_000))]
     null: Option<u64>,
-    /// Seed of resamples and rotations
+    /// Seed of resamples and circular shifts
     #[arg(long, default_value_t = 21)]
     seed: u64,
-    /// Who follows whom: adds followers (in-degree) and PageRank
+    /// Follow graph: adds followers (in-degree) and PageRank
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
-    /// Only the first K
+    /// Show only the first K agents; also k of top_k_probability [default: all; k = 3]
     #[arg(long, value_name = "K")]
     top: Option<usize>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// An optional column: its heading and what it shows of a row.
-type Extra = (&'static str, fn(&RankedAgent) -> Option<String>);
+/// An optional column: its heading and its cell of a row.
+type OptionalColumn = (&'static str, fn(&RankedAgent) -> Option<String>);
 
 impl RankArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
@@ -55,14 +55,14 @@ impl RankArgs {
         if let Some(path) = &self.beliefs {
             let panel = read_beliefs(path, self.log_ratios)?.panel;
             ranking.add_activity(&panel).map_err(CliError::about(path))?;
-            let trust = Uncertainty {
+            let uncertainty = Uncertainty {
                 bootstrap: self.bootstrap,
                 null: self.null,
                 top: self.top.unwrap_or(TOP),
                 seed: self.seed,
             };
             terminal
-                .watched(None, |_| ranking.add_uncertainty(&trust, &model, &panel))
+                .watched(None, |_| ranking.add_uncertainty(&uncertainty, &model, &panel))
                 .map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
@@ -79,7 +79,7 @@ impl RankArgs {
     }
 }
 
-/// For people: the verdict, the table, and what to know beside it.
+/// The verdict, the table and notes as text.
 pub(crate) fn text(ranking: &Ranking) -> String {
     let mut text = format!("{}\n\n", ranking.verdict);
     text.push_str(&format!(
@@ -98,19 +98,19 @@ pub(crate) fn text(ranking: &Ranking) -> String {
 }
 
 fn rows(ranking: &Ranking) -> String {
-    let extra: [Extra; 7] = [
+    let extra: [OptionalColumn; 7] = [
         ("90% share", |row| Some(format!("{}–{}", percent(row.share_low?), percent(row.share_high?)))),
         ("p", |row| row.p_value.map(|p| format!("{p:.3}"))),
-        ("errs", |row| row.error_probability.map(percent)),
+        ("error", |row| row.error_probability.map(percent)),
         ("posts", |row| row.posts.map(number)),
         ("silent", |row| row.silent_share.map(percent)),
         ("follow.", |row| row.in_degree.map(|degree| degree.to_string())),
         ("pagerank", |row| row.pagerank.map(number)),
     ];
-    let mut shown: Vec<&Extra> =
+    let mut shown: Vec<&OptionalColumn> =
         extra.iter().filter(|(_, show)| ranking.agents.iter().any(|row| show(row).is_some())).collect();
-    // Eighty columns hold three extra ones; the others are in JSON and CSV.
-    for name in ["errs", "posts", "silent", "pagerank"] {
+    // Eighty characters hold three optional columns; the others are in JSON and CSV.
+    for name in ["error", "posts", "silent", "pagerank"] {
         if shown.len() > 3 {
             shown.retain(|(other, _)| *other != name);
         }

@@ -1,4 +1,4 @@
-//! `headwater report`: a model and its ranking as one page that opens anywhere, and as figures.
+//! `headwater report`: a model and its ranking as one self-contained page, and as figures.
 
 use crate::error::CliError;
 use crate::output::{check, create, write};
@@ -16,42 +16,42 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// Writes a page that shows everything about a model: one file, no network access
+/// Writes the report page of a model: one self-contained HTML file
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The ranking is shown as given and never resampled; without one, the model's plain ranking is shown.\n\nExample: headwater report found/model.json --ranking found/ranking.json --beliefs found/beliefs.parquet --out report.html"
+    after_help = "The ranking is shown as given and never resampled; without --ranking it is computed from the model, without intervals.\n\nExample: headwater report found/model.json --ranking found/ranking.json --beliefs found/beliefs.parquet --out report.html"
 )]
 pub(crate) struct ReportArgs {
     /// The model (.json or .npz)
     model: PathBuf,
-    /// The ranking to show, as JSON of `rank` or `discover`
+    /// Ranking to show: JSON of `rank` or `discover`
     #[arg(long, value_name = "RANKING")]
     ranking: Option<PathBuf>,
-    /// The beliefs it was learned from: adds opinions over time, silence
+    /// Beliefs that the model was learned from: adds opinions over time and silence
     #[arg(long, value_name = "BELIEFS")]
     beliefs: Option<PathBuf>,
     /// The beliefs are log-ratios
     #[arg(long, requires = "beliefs")]
     log_ratios: bool,
-    /// Who follows whom: edges outside it were impossible
+    /// Follow graph that the weights were restricted to
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
-    /// The truth, or another model: its weights stand beside the learned ones
+    /// The truth, or another model: shows its weights beside the learned ones
     #[arg(long, value_name = "TRUTH")]
     truth: Option<PathBuf>,
-    /// The record of a run of `discover`: adds what became of the posts, options and hashes
+    /// Record of a run of `discover`: adds counts of posts, options and hashes
     #[arg(long, value_name = "RUN.json")]
     run: Option<PathBuf>,
-    /// Above everything [default: the topic]
+    /// Title of the page [default: made from the topic]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     title: String,
     /// The page to write (.html)
     #[arg(long, value_name = "FILE.html")]
     out: PathBuf,
-    /// Writes the figures too, as SVG and PNG, to this folder
+    /// Also write the figures as SVG and PNG to this folder
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
-    /// Error while learning, as `learn --trace` writes it: one more figure
+    /// Error curve of `learn --trace`: adds a figure
     #[arg(long, value_name = "CSV", requires = "figures")]
     trace: Vec<PathBuf>,
 }
@@ -66,19 +66,19 @@ impl ReportArgs {
         };
         let graph = match &self.graph {
             Some(path) => {
-                // As in discover: those who follow without ever speaking are nobody here.
+                // As in discover: accounts of the graph without beliefs are left out.
                 let edges = read_edges(path)?.among(&model.roster);
                 if edges.is_empty() {
-                    return Err(stranger(path, "no edge is between two of the model's agents"));
+                    return Err(unmatched(path, "no edge joins two agents of the model"));
                 }
                 Some(edges.graph(&model.roster)?)
             }
             None => None,
         };
-        let truth = self.truth.as_deref().map(|path| known(path, &model)).transpose()?;
-        let run = self.run.as_deref().map(recorded).transpose()?;
+        let truth = self.truth.as_deref().map(|path| read_truth(path, &model)).transpose()?;
+        let run = self.run.as_deref().map(read_run).transpose()?;
         let ranking = match &self.ranking {
-            Some(path) => given(path)?,
+            Some(path) => read_ranking(path)?,
             None => {
                 let mut ranking = Ranking::new(&model)?;
                 if let (Some(panel), Some(path)) = (&panel, &self.beliefs) {
@@ -90,7 +90,7 @@ impl ReportArgs {
                 ranking
             }
         };
-        let ingredients = ReportInput {
+        let input = ReportInput {
             beliefs: panel.as_ref(),
             graph: graph.as_ref(),
             truth: truth.as_ref(),
@@ -98,11 +98,11 @@ impl ReportArgs {
             title: &self.title,
             ..ReportInput::new(&model, &ranking)
         };
-        let alive = terminal.spinner("gathering");
-        let page = Page::new(&ingredients).map_err(|error| self.about(error))?;
+        let alive = terminal.spinner("making the page");
+        let page = Page::new(&input).map_err(|error| self.about(error))?;
         let html = page.html().map_err(|error| self.about(error))?;
         let drawn = match &self.figures {
-            Some(folder) => Some((folder, self.drawn(&ingredients)?)),
+            Some(folder) => Some((folder, self.drawn(&input)?)),
             None => None,
         };
         drop(alive);
@@ -124,15 +124,15 @@ impl ReportArgs {
     fn check_paths(&self) -> Result<(), CliError> {
         if !self.out.extension().is_some_and(|extension| extension == "html" || extension == "htm") {
             return Err(CliError::usage(
-                format!("{} would hold a page, and is not named so", self.out.display()),
-                "name it FILE.html; headwater export writes other files",
+                format!("{}: a page needs a name that ends in .html", self.out.display()),
+                "use FILE.html; headwater export writes other formats",
             ));
         }
         let inputs = [&self.ranking, &self.beliefs, &self.graph, &self.truth, &self.run].into_iter().flatten();
         check(inputs.chain([&self.model]).chain(&self.trace), [&self.out])
     }
 
-    /// Names the file that does not fit.
+    /// Names the file that an error concerns.
     fn about(&self, error: Error) -> CliError {
         let named = |path: &Option<PathBuf>, hint: &str| CliError::Data {
             message: path.as_ref().map_or(error.to_string(), |path| format!("{}: {error}", path.display())),
@@ -140,22 +140,22 @@ impl ReportArgs {
         };
         match &error {
             Error::Ranking { .. } => named(&self.ranking, RANK),
-            Error::Beliefs { .. } => named(&self.beliefs, "give the beliefs that the model was learned from"),
+            Error::Beliefs { .. } => named(&self.beliefs, "use the beliefs that the model was learned from"),
             _ => error.into(),
         }
     }
 
     /// Every figure as SVG and PNG.
-    fn drawn(&self, ingredients: &ReportInput<'_>) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    fn drawn(&self, input: &ReportInput<'_>) -> Result<Vec<(String, Vec<u8>)>, CliError> {
         let about = |error| self.about(error);
         let mut drawn: Vec<(&str, Figure)> = vec![
-            ("ranking", figures::ranking(ingredients)),
-            ("network", figures::network(ingredients).map_err(about)?),
-            ("heat", figures::heat(ingredients).map_err(about)?),
+            ("ranking", figures::ranking(input)),
+            ("network", figures::network(input).map_err(about)?),
+            ("heat", figures::heat(input).map_err(about)?),
         ];
-        drawn.extend(figures::opinions(ingredients).map_err(about)?.map(|figure| ("opinions", figure)));
+        drawn.extend(figures::opinions(input).map_err(about)?.map(|figure| ("opinions", figure)));
         if !self.trace.is_empty() {
-            let traces: Vec<_> = self.trace.iter().map(|path| trace(path)).collect::<Result<_, _>>()?;
+            let traces: Vec<_> = self.trace.iter().map(|path| read_trace(path)).collect::<Result<_, _>>()?;
             drawn.push(("errors", figures::errors(&traces)));
         }
         let mut files = Vec::new();
@@ -167,25 +167,25 @@ impl ReportArgs {
     }
 }
 
-const RANK: &str = "write one with: headwater rank MODEL --format json > ranking.json, without --top";
+const RANK: &str = "make one with: headwater rank MODEL --format json > ranking.json, without --top";
 
-fn stranger(path: &Path, problem: &str) -> CliError {
+fn unmatched(path: &Path, problem: &str) -> CliError {
     CliError::Data {
         message: format!("{}: {problem}", path.display()),
-        hint: Some("names must be the same in all files, capitals included".to_owned()),
+        hint: Some("use the same names in all files (case-sensitive)".to_owned()),
     }
 }
 
-fn known(path: &Path, model: &Model) -> Result<GroundTruth, CliError> {
+fn read_truth(path: &Path, model: &Model) -> Result<GroundTruth, CliError> {
     let known = read_known(path)?;
     if !model.roster.agents().iter().any(|name| known.roster.agent(name).is_ok()) {
-        return Err(stranger(path, "it knows none of the model's agents"));
+        return Err(unmatched(path, "it has none of the model's agents"));
     }
     Ok(known)
 }
 
-/// A JSON file, or what is wrong with it and how to make it.
-fn parsed<T: DeserializeOwned>(path: &Path, what: &str, hint: &str) -> Result<T, CliError> {
+/// Reads a JSON file; an error names the file, with a hint how to make it.
+fn read_json<T: DeserializeOwned>(path: &Path, what: &str, hint: &str) -> Result<T, CliError> {
     let file = File::open(path).map_err(|error| CliError::Data {
         message: format!("{}: cannot read: {error}", path.display()),
         hint: Some("check the path and its permissions".to_owned()),
@@ -196,30 +196,30 @@ fn parsed<T: DeserializeOwned>(path: &Path, what: &str, hint: &str) -> Result<T,
     })
 }
 
-/// A ranking as rank or discover wrote it.
-pub(crate) fn given(path: &Path) -> Result<Ranking, CliError> {
-    parsed(path, "a ranking", RANK)
+/// Reads a ranking of rank or discover.
+pub(crate) fn read_ranking(path: &Path) -> Result<Ranking, CliError> {
+    read_json(path, "a ranking", RANK)
 }
 
-/// The record of a run; that of an older version lacks what this one needs.
-fn recorded(path: &Path) -> Result<RunRecord, CliError> {
-    let hint = "give run.json as this version of discover writes it: the same command finishes an older folder quickly";
-    let run: RunRecord = parsed(path, "the record of a run", hint)?;
+/// Reads the record of a run; records of older versions are refused.
+fn read_run(path: &Path) -> Result<RunRecord, CliError> {
+    let hint = "use the run.json of this version: run the same discover command again, which reuses finished stages";
+    let run: RunRecord = read_json(path, "the record of a run", hint)?;
     if run.format == RUN_FORMAT {
         return Ok(run);
     }
     Err(CliError::Data {
-        message: format!("{}: is not the record of a run in the format {RUN_FORMAT}", path.display()),
+        message: format!("{}: is not a run record of format {RUN_FORMAT}", path.display()),
         hint: Some(hint.to_owned()),
     })
 }
 
-/// A curve of `learn --trace`, named after its file.
-fn trace(path: &Path) -> Result<(String, Vec<(f64, f64)>), CliError> {
+/// Reads an error curve of `learn --trace`, named after its file.
+fn read_trace(path: &Path) -> Result<(String, Vec<(f64, f64)>), CliError> {
     let problem = |problem: String| CliError::data(format!("{}: {problem}", path.display()));
     let mut reader = csv::Reader::from_path(path).map_err(|error| problem(format!("cannot read: {error}")))?;
     let rows = reader.deserialize().collect::<Result<Vec<(f64, f64)>, _>>();
-    let rows = rows.map_err(|error| problem(format!("wanted columns step,error: {error}")))?;
+    let rows = rows.map_err(|error| problem(format!("needs the columns step,error: {error}")))?;
     let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok((name, rows))
 }

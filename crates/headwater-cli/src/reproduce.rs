@@ -11,22 +11,22 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = EXPERIMENTS)]
 pub(crate) struct ReproduceArgs {
-    /// Which experiments; all when none is named
+    /// Experiments to run [default: all]
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(Experiment::ALL.map(Experiment::name)).try_map(|name| name.parse::<Experiment>()))]
     experiments: Vec<Experiment>,
     /// Folder for figures (SVG, PNG), points (CSV), headline numbers (JSON) and the page
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Fewer seeds: everything within two minutes on two cores
+    /// Fewer seeds: about two minutes on two cores
     #[arg(long)]
     quick: bool,
-    /// Run again what an earlier run has finished
+    /// Repeat experiments that an earlier run has finished
     #[arg(long)]
     again: bool,
     /// Folder of the authors' released files [default: $HEADWATER_DATA, or ../shared/data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Where to write the page, with its figures in a folder beside it [default: DIR/replication.md]
+    /// Page to write, with its figures in a folder beside it [default: DIR/replication.md]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
     /// Folder of the paper's RoBERTa model, for sentiment-table
@@ -35,7 +35,7 @@ pub(crate) struct ReproduceArgs {
     /// Seed of the first repetition
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

@@ -1,56 +1,42 @@
-//! `headwater score`: posts in, the same posts with how negative, neutral and positive they are out.
+//! `headwater score`: adds sentiment scores to posts.
 
-use crate::beliefs::{BadRowLog, PresetName, mapping};
+use crate::beliefs::{BadRowLog, ReadingArgs, mapping};
 use crate::error::CliError;
 use crate::output::check;
 use crate::scorer::{ReaderArgs, ReaderName, reader};
 use crate::terminal::{Terminal, count};
 use clap::Args;
 use headwater_files::AtomicFile;
-use headwater_posts::quality::MaxBad;
 use headwater_posts::scorable::ScorableRows;
 use headwater_posts::{PostsInput, RejectsFile};
 use headwater_score::builtin::{Builtin, ScoreExplanation};
 use std::path::PathBuf;
 
-/// Heading of `--help`, below the files.
-const READING: &str = "Reading";
-
-/// Scores every post: how negative, neutral and positive it is
+/// Adds the sentiment (negative, neutral, positive) to every post
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Adds the columns negative, neutral, positive and score = positive/(negative+positive) to every readable row; an input column of one of these names gets _in behind it. With a --preset of JSON lines there is a row per post, with the columns id, user, time, lang, repost and text.\n\nExample: headwater score posts.csv --out scored.csv --explain"
+    after_help = "Adds the columns negative, neutral, positive and score = positive/(negative+positive) to every readable row; an input column of the same name is renamed with the suffix _in. With a --preset of JSON lines each post becomes a row with the columns id, user, time, lang, repost and text.\n\nExample: headwater score posts.csv --out scored.csv --explain"
 )]
 pub(crate) struct ScoreArgs {
     /// Files of posts (CSV, JSON lines, Parquet, plain or compressed) or 'patterns*'; - is standard input
     #[arg(value_name = "POSTS", required = true)]
     posts: Vec<PathBuf>,
-    /// File to write, CSV
+    /// CSV file to write
     #[arg(long, value_name = "SCORED.csv")]
     out: PathBuf,
-    /// The platform the posts come from
-    #[arg(help_heading = READING, long, value_enum)]
-    preset: Option<PresetName>,
-    /// Other names of columns or keys, such as text=body or text=post.content
-    #[arg(help_heading = READING, long, value_name = "FIELD=NAME,…")]
-    map: Vec<String>,
-    /// Stop when more rows than this cannot be read, a share or a number [default: more than 100 and more than 1%]
-    #[arg(help_heading = READING, long, value_name = "SHARE|N")]
-    max_bad: Option<MaxBad>,
-    /// Write rows that cannot be read as CSV file,line,reason
-    #[arg(help_heading = READING, long, value_name = "FILE")]
-    rejects: Option<PathBuf>,
-    /// Add a column why: the terms that moved each score, and how much each adds to log(positive/negative)
+    #[command(flatten)]
+    reading: ReadingArgs,
+    /// Add the column why: the terms that contribute most to log(positive/negative), with their contributions
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
     scorer: ReaderArgs,
 }
 
-/// Posts that are scored at a time: many for the fast scorer, few for the slow one, so that progress is seen.
-const SHARE: [usize; 2] = [8192, 256];
+/// Posts per block for the built-in scorer and for a text model; the slower one gets smaller blocks, for progress.
+const BLOCK: [usize; 2] = [8192, 256];
 
-/// Terms that the column `why` has at most.
+/// Largest number of terms in the column `why`.
 const TERMS: usize = 8;
 
 impl ScoreArgs {
@@ -58,17 +44,17 @@ impl ScoreArgs {
         self.scorer.check()?;
         if self.explain && self.scorer.scorer == ReaderName::Roberta {
             return Err(CliError::usage(
-                "--explain is for --scorer builtin; a text model has no terms",
-                "leave one of the two out",
+                "--explain works with --scorer builtin only",
+                "omit --explain, or use --scorer builtin",
             ));
         }
         let extension = self.out.extension().and_then(|extension| extension.to_str());
         if let Some(extension @ ("parquet" | "npy" | "json" | "jsonl" | "gz" | "zst" | "xlsx")) = extension {
             let message = format!("scored posts are not written as .{extension}");
-            return Err(CliError::usage(message, "let --out end in .csv"));
+            return Err(CliError::usage(message, "use a name that ends in .csv"));
         }
-        check(&self.posts, [Some(&self.out), self.rejects.as_ref()].into_iter().flatten())?;
-        let rejects = self.rejects.as_deref().map(RejectsFile::create).transpose()?;
+        check(&self.posts, [Some(&self.out), self.reading.rejects.as_ref()].into_iter().flatten())?;
+        let rejects = self.reading.rejects.as_deref().map(RejectsFile::create).transpose()?;
         let mut bad = BadRowLog::new(rejects, terminal);
         let written = self.write(&mut bad, terminal);
         bad.close_quietly(written.is_ok())?;
@@ -79,22 +65,22 @@ impl ScoreArgs {
         }
         if written.foreign > 0 {
             terminal.warn(&format!(
-                "{} marked as not English; the built-in scorer knows English only",
+                "{} tagged as not English; the built-in scorer is for English only",
                 count(written.foreign, "post")
             ));
         }
         if written.passed > 0 {
-            terminal.remark(&format!("{} held no post", count(written.passed, "line")));
+            terminal.remark(&format!("{} without a post", count(written.passed, "line")));
         }
-        terminal.remark(&format!("{} scored, in {}", count(written.scored, "post"), self.out.display()));
+        terminal.remark(&format!("wrote {} to {}", count(written.scored, "scored post"), self.out.display()));
         Ok(())
     }
 
     fn write(&self, hooks: &mut BadRowLog<'_>, terminal: &Terminal) -> Result<ScoredFile, CliError> {
         let builtin = self.scorer.scorer == ReaderName::Builtin;
-        let mapping = mapping(self.preset, &self.map)?;
+        let mapping = mapping(self.reading.preset, &self.reading.map)?;
         let input = PostsInput::from(self.posts.clone());
-        let mut rows = ScorableRows::open(&input, &mapping, self.max_bad.unwrap_or_default(), hooks)?;
+        let mut rows = ScorableRows::open(&input, &mapping, self.reading.max_bad.unwrap_or_default(), hooks)?;
         let scorer = reader(&self.scorer, terminal)?;
         let explainer = self.explain.then(Builtin::new);
         let mut out = csv::Writer::from_writer(AtomicFile::create(&self.out)?);
@@ -114,14 +100,14 @@ impl ScoreArgs {
         }
         out.write_record(header.iter().map(String::as_str).chain(added)).map_err(failed)?;
 
-        let share = SHARE[usize::from(!builtin)];
+        let block_size = BLOCK[usize::from(!builtin)];
         let total = rows.total_bytes();
-        // A pipe does not say how long it is.
+        // The length of a pipe is not known.
         let _alive = total.is_none().then(|| terminal.spinner("scoring"));
         let (mut scored, mut foreign) = (0, 0);
         let mut progress = terminal.bar("scoring (kB)", total.unwrap_or(0) >> 10);
         loop {
-            let block = rows.next(share, hooks)?;
+            let block = rows.next(block_size, hooks)?;
             if block.is_empty() {
                 break;
             }
@@ -147,7 +133,7 @@ impl ScoreArgs {
             let first = rows.first_bad().map_or(String::new(), |first| format!("; the first row: {first}"));
             return Err(CliError::Data {
                 message: format!("{}: has no readable post{first}", self.posts[0].display()),
-                hint: (rows.other_lines() > 0 || self.preset.is_some())
+                hint: (rows.other_lines() > 0 || self.reading.preset.is_some())
                     .then(|| "check that --preset names the platform of this file".to_owned()),
             });
         }
@@ -158,15 +144,15 @@ impl ScoreArgs {
     }
 }
 
-/// Scored posts that wait for their name.
+/// A file of scored posts that is not committed yet.
 struct ScoredFile {
     draft: AtomicFile,
     scored: usize,
-    /// Posts marked with another language than the scorer reads.
+    /// Posts tagged with a language that the scorer does not support.
     foreign: usize,
-    /// Lines that hold something else than posts.
+    /// Lines that are not posts.
     passed: usize,
-    /// Rows that cannot be read.
+    /// Unreadable rows.
     bad: u64,
 }
 

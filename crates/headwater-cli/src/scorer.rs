@@ -1,4 +1,4 @@
-//! Which scorer: options in, something that scores posts out. For every command that does.
+//! Options that choose a scorer, for every command that scores posts.
 
 use crate::error::CliError;
 use crate::terminal::Terminal;
@@ -8,22 +8,22 @@ use headwater_score::model_source::PUBLIC_HUB;
 use headwater_score::{Builtin, ModelSource, Scorer};
 use std::path::PathBuf;
 
-/// Options that choose a scorer, or the scores that are there already.
+/// Options that choose a scorer, or a column with scores.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Scorer")]
 pub(crate) struct ScorerArgs {
-    /// What says how negative, neutral and positive a post is
+    /// Scorer of the sentiment of posts
     #[arg(long, value_enum, default_value = "builtin")]
     pub(crate) scorer: ScorerName,
     #[command(flatten)]
     model: ModelArgs,
 }
 
-/// Options that choose something that reads posts.
+/// Options that choose a scorer that reads texts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Scorer")]
 pub(crate) struct ReaderArgs {
-    /// What says how negative, neutral and positive a post is
+    /// Scorer of the sentiment of posts
     #[arg(long, value_enum, default_value = "builtin")]
     pub(crate) scorer: ReaderName,
     #[command(flatten)]
@@ -33,34 +33,34 @@ pub(crate) struct ReaderArgs {
 /// Where a text model is.
 #[derive(Debug, Args)]
 struct ModelArgs {
-    /// For roberta: a model's folder, or its name on the model hub
+    /// For roberta: folder of a model, or its name on the model hub
     #[arg(long, value_name = "DIR")]
     model: Option<String>,
-    /// Where models are fetched from by name
+    /// Model hub to download from
     #[arg(long, value_name = "URL", default_value = PUBLIC_HUB)]
     hub_url: String,
-    /// Folder for fetched models [default: headwater/models in the user's cache folder]
+    /// Folder for downloaded models [default: headwater/models in the user's cache folder]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScorerName {
-    /// Inside the program: English, fast, explainable
+    /// Built-in linear model: English, fast, explainable
     Builtin,
-    /// A RoBERTa model with three labels: --model says which
+    /// RoBERTa model with three labels, given by --model
     Roberta,
-    /// Your own columns: score, or negative,neutral,positive
+    /// Columns of the posts: score, or negative,neutral,positive
     Column,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReaderName {
-    /// Inside the program: English, fast, explainable
+    /// Built-in linear model: English, fast, explainable
     Builtin,
-    /// A RoBERTa model with three labels: --model says which
+    /// RoBERTa model with three labels, given by --model
     Roberta,
-    /// Not offered; known only to say where it belongs.
+    /// Not offered; accepted only for a helpful error message.
     #[value(hide = true)]
     Column,
 }
@@ -89,20 +89,20 @@ pub(crate) fn reader(options: &ReaderArgs, terminal: &Terminal) -> Result<Box<dy
 }
 
 fn needless_model() -> CliError {
-    CliError::usage("--model is for --scorer roberta; the others need none", "add --scorer roberta")
+    CliError::usage("--model is an option of --scorer roberta", "add --scorer roberta")
 }
 
 fn no_model() -> CliError {
     CliError::usage(
         "--scorer roberta needs --model",
-        "give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
+        "name the folder of a model, such as a copy of twitter-roberta-base-sentiment",
     )
 }
 
 fn not_a_reader() -> CliError {
     CliError::usage(
-        "--scorer column takes scores that are there already; there are builtin and roberta",
-        "headwater beliefs --scorer column uses your own scores",
+        "--scorer column uses existing scores and cannot score texts; use builtin or roberta",
+        "headwater beliefs --scorer column reads scores from a column",
     )
 }
 
@@ -148,13 +148,13 @@ impl ModelArgs {
     }
 }
 
-/// The folder of a model, fetched where it is the name of one on the hub.
+/// The folder of a model, downloaded where it is a name on the hub.
 fn folder(source: &ModelSource, terminal: &Terminal) -> Result<PathBuf, CliError> {
     let mut bar = None;
     let folder = source.folder(&mut |file, done, total| {
         if done == 0 {
-            terminal.remark(&format!("fetching {}/{file}", source.model));
-            bar = Some(terminal.bar("fetching", total));
+            terminal.remark(&format!("downloading {}/{file}", source.model));
+            bar = Some(terminal.bar("downloading", total));
         }
         if let Some(bar) = &mut bar {
             bar.at(done);

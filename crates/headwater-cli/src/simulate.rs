@@ -1,4 +1,4 @@
-//! `headwater simulate`: a world with a known answer, and what its agents say.
+//! `headwater simulate`: simulated beliefs with known truth.
 
 use crate::error::CliError;
 use crate::output::create;
@@ -10,31 +10,31 @@ use headwater::simulate::{Change, Likelihoods, Network, World, WorldParams};
 use headwater_files::{BeliefsFormat, BeliefsWriter, Edges, Truth, read_edges, write_truth};
 use std::path::{Path, PathBuf};
 
-/// Simulates a network of agents who share beliefs, and writes what they say and the truth
+/// Simulates a network of agents, and writes their beliefs and the truth
 #[derive(Debug, Args)]
 #[command(
     after_help = "Writes DIR/beliefs.{parquet,csv,npy} and DIR/truth.json.\n\nExample: headwater simulate --out world --agents 20 --steps 20000 --likelihoods released --truth 1"
 )]
 pub(crate) struct SimulateArgs {
-    /// Folder to write into; created if needed
+    /// Output folder; created if needed
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Shape of the network; all are undirected, and every agent hears itself
+    /// Type of network; all are undirected with self-loops
     #[arg(long, value_enum, default_value = "er")]
     network: NetworkName,
     /// Number of agents
     #[arg(long, default_value_t = 20, value_name = "N", conflicts_with = "graph")]
     agents: usize,
-    /// Probability of each pair (er), or of each pair inside a block (blocks; a tenth of it across)
+    /// Probability of an edge (er), or of an edge inside a block (blocks; a tenth of it between blocks)
     #[arg(long, default_value_t = 0.2, value_name = "P")]
     edge_probability: f64,
-    /// Number of groups for --network blocks
+    /// Number of blocks for --network blocks
     #[arg(long, default_value_t = 4, value_name = "N")]
     blocks: usize,
-    /// How listeners divide their attention
+    /// Weights of the edges
     #[arg(long, value_enum, default_value = "uniform")]
     weights: RuleName,
-    /// Edges source,target[,weight] to use instead of a random network; weights are used as given
+    /// Edges source,target[,weight] instead of a random network; weights are used as given
     #[arg(long, value_name = "EDGES", conflicts_with = "network")]
     graph: Option<PathBuf>,
     /// Accept a --graph that is not strongly connected
@@ -47,31 +47,31 @@ pub(crate) struct SimulateArgs {
     /// gaussian[:DIM]
     #[arg(long, default_value = "appendix", value_parser = str::parse::<Likelihoods>, value_name = "KIND")]
     likelihoods: Likelihoods,
-    /// How many agents, the first ones, are well informed [default: 3]
+    /// Number of well-informed agents, which are the first ones [default: 3]
     #[arg(long, value_name = "K")]
     influential: Option<usize>,
-    /// How well: σ² of the paper's appendix, v of the authors' scripts
+    /// Informativeness of these agents: σ² of the paper's appendix, v of the authors' scripts
     #[arg(long, default_value_t = 0.5, value_name = "X")]
     influential_scale: f64,
-    /// The same for all others
+    /// Informativeness of all other agents, on the same scale
     #[arg(long, default_value_t = 0.05, value_name = "X")]
     other_scale: f64,
     /// Index of the true hypothesis
     #[arg(long, default_value_t = 0, value_name = "INDEX")]
     truth: usize,
-    /// δ, the weight of private evidence in a belief
+    /// δ, weight of private evidence in a belief
     #[arg(long, default_value_t = 0.05, value_name = "δ", allow_negative_numbers = true)]
     adaptation: f64,
     /// Steps to write
     #[arg(long, default_value_t = 1000, value_name = "T")]
     steps: usize,
-    /// Steps before those, from uniform beliefs
+    /// Steps before those, starting from uniform beliefs; not written
     #[arg(long, default_value_t = 500, value_name = "T")]
     burn_in: usize,
-    /// Probability that an agent says nothing at a step
+    /// Probability that an agent is silent at a step
     #[arg(long, default_value_t = 0.0, value_name = "P")]
     silence: f64,
-    /// What changes on the way, repeatable: topology:EVERY:PROBABILITY, state:STEP[:INDEX], likelihoods:STEP
+    /// Change during the simulation; repeatable: topology:EVERY:PROBABILITY, state:STEP[:INDEX], likelihoods:STEP
     #[arg(long, value_parser = str::parse::<Change>, value_name = "CHANGE")]
     change: Vec<Change>,
     /// File format of the beliefs
@@ -80,26 +80,26 @@ pub(crate) struct SimulateArgs {
     /// Write log-ratios log ψ(θ_0)/ψ(θ_j) instead of probabilities
     #[arg(long)]
     log_ratios: bool,
-    /// Seed of everything drawn
+    /// Seed of the simulation
     #[arg(long, default_value_t = 21)]
     seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum NetworkName {
-    /// Erdős–Rényi: each pair with the same probability
+    /// Erdős–Rényi: all edges have the same probability
     Er,
-    /// Agent 0 with everyone
+    /// Star with agent 0 in the centre
     Star,
-    /// Newcomers attach to two well-connected agents
+    /// Preferential attachment, two edges per new agent
     Preferential,
-    /// Groups that mostly keep to themselves
+    /// Stochastic block model
     Blocks,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum RuleName {
-    /// The averaging rule: the same weight for everyone heard
+    /// Averaging rule: equal weights
     Uniform,
     /// Metropolis weights
     Metropolis,
@@ -160,7 +160,7 @@ impl SimulateArgs {
         let world = match (edges, names) {
             (Some(edges), Some(names)) => {
                 if edges.repeated > 0 {
-                    terminal.warn(&format!("{} stood in the graph already", count(edges.repeated, "edge")));
+                    terminal.warn(&format!("{} in the graph", count(edges.repeated, "duplicate edge")));
                 }
                 let roster = Roster::new(names.iter().cloned(), ["h0", "h1"])?;
                 let indexed = edges.indexed(&roster)?;
@@ -168,7 +168,7 @@ impl SimulateArgs {
                     let path = self.graph.as_deref().unwrap_or(Path::new("the graph"));
                     match CliError::about(path)(error) {
                         CliError::Data { message, .. } if message.contains("not strongly connected") => {
-                            let hint = Some("--allow-reducible simulates it all the same".to_owned());
+                            let hint = Some("--allow-reducible accepts it".to_owned());
                             CliError::Data { message, hint }
                         }
                         other => other,
@@ -183,7 +183,7 @@ impl SimulateArgs {
     }
 }
 
-/// Runs a world and writes its beliefs and its truth; both files appear, or none. Returns the path of the beliefs.
+/// Runs a simulation and writes beliefs and truth, both or none. Returns the path of the beliefs.
 pub(crate) fn write_world(
     mut world: World,
     folder: &Path,

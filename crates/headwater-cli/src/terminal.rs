@@ -1,4 +1,4 @@
-//! What people see: results on standard output, remarks and progress on standard error, tables within 80 columns.
+//! Output: results on standard output, remarks and progress on standard error, tables within 80 characters.
 
 use crate::error::CliError;
 use clap::ValueEnum;
@@ -13,14 +13,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-/// How results are printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Readable text
     Table,
-    /// For programs
+    /// JSON
     Json,
-    /// For spreadsheets
+    /// CSV
     Csv,
 }
 
@@ -28,17 +28,17 @@ pub(crate) enum Format {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
-    /// The bar that is shown, which steps aside for a line of text.
+    /// The bar on display, suspended while a line is printed.
     shown: Mutex<Option<ProgressBar>>,
 }
 
-/// Anything shorter than this needs no progress bar.
+/// Shorter work shows no progress bar.
 const PATIENCE: Duration = Duration::from_millis(700);
 
-/// Work that takes longer than this is announced where no bar can be shown.
+/// Longer work is announced where no bar can be shown.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Time between two looks at how far work is.
+/// Time between two updates of the progress.
 const POLL: Duration = Duration::from_millis(100);
 
 impl Terminal {
@@ -57,7 +57,7 @@ impl Terminal {
         }
     }
 
-    /// Prints text for people: lines longer than the terminal is wide are broken at spaces.
+    /// Prints text, wrapped at spaces.
     pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
         self.result(&wrapped(text))
     }
@@ -70,7 +70,7 @@ impl Terminal {
         }
     }
 
-    /// Says something on the side.
+    /// Prints a remark to standard error, unless quiet.
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
             self.say(text);
@@ -83,7 +83,7 @@ impl Terminal {
         warnings.push(text);
     }
 
-    /// Warns; also when quiet, because a warning concerns the result.
+    /// Prints a warning; also when quiet, because it concerns the result.
     pub(crate) fn warn(&self, text: &str) {
         self.say(&format!("warning: {text}"));
     }
@@ -100,8 +100,8 @@ impl Terminal {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = bar;
     }
 
-    /// Does work that reports its progress, and shows that: bars on a terminal, elsewhere a line when it will take long, with
-    /// what would be quicker.
+    /// Does work and shows its progress: bars on a terminal, elsewhere one line for long work with its expected duration and a hint
+    /// how to shorten it.
     pub(crate) fn watched<T: Send, E: From<headwater::Error> + Send>(
         &self,
         quicker: Option<&str>,
@@ -110,7 +110,7 @@ impl Terminal {
         self.shown_while(Announcement::Duration(quicker), work)
     }
 
-    /// Does work that reports its progress, and shows bars on a terminal.
+    /// Does work and shows its progress by bars, on a terminal only.
     pub(crate) fn with_bars<T: Send, E: From<headwater::Error> + Send>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send,
@@ -152,18 +152,18 @@ impl Terminal {
         Spinner { terminal: self, bar: Some(bar) }
     }
 
-    /// A bar that shows itself only on a terminal and only when the work takes a while.
+    /// A bar that appears only on a terminal, and only for work that takes a while.
     pub(crate) fn bar(&self, what: impl Into<Cow<'static, str>>, total: u64) -> StageBar<'_> {
         StageBar { terminal: self, bar: None, what: what.into(), total, started: Instant::now() }
     }
 }
 
-/// Writes a line to standard error; where that cannot be written to, nobody reads it.
+/// Writes a line to standard error; errors are ignored, because there is no other place to report them.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// A sign of life for work that cannot tell how far it is; gone when dropped.
+/// A spinner for work without a known length; removed when dropped.
 pub(crate) struct Spinner<'a> {
     terminal: &'a Terminal,
     bar: Option<ProgressBar>,
@@ -178,7 +178,7 @@ impl Drop for Spinner<'_> {
     }
 }
 
-/// How far one piece of work is.
+/// The progress bar of one stage.
 pub(crate) struct StageBar<'a> {
     terminal: &'a Terminal,
     bar: Option<ProgressBar>,
@@ -214,15 +214,15 @@ impl Drop for StageBar<'_> {
     }
 }
 
-/// What is said about long work where no bar can be shown.
+/// What is announced about long work where no bar can be shown.
 #[derive(Debug, Clone, Copy)]
 enum Announcement<'a> {
     Nothing,
-    /// How long it will take, and what would be quicker.
+    /// The expected duration, and how to shorten it.
     Duration(Option<&'a str>),
 }
 
-/// What is shown of the stage that work is in.
+/// The progress display of the current stage.
 struct ShownStage<'a> {
     terminal: &'a Terminal,
     announcement: Announcement<'a>,
@@ -263,9 +263,7 @@ impl<'a> ShownStage<'a> {
         if whole > LONG {
             let quicker = quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
             let minutes = whole.as_secs_f64() / 60.0;
-            self.terminal.remark(&format!(
-                "{what}: at most {total} steps and about {minutes:.1} minutes, judged by the first{quicker}"
-            ));
+            self.terminal.remark(&format!("{what}: up to {total} steps, about {minutes:.1} minutes in total{quicker}"));
         }
     }
 }
@@ -273,7 +271,7 @@ impl<'a> ShownStage<'a> {
 /// Columns of a terminal.
 const WIDTH: usize = 80;
 
-/// Breaks lines at spaces so that they fit; words that are longer than a line are left whole.
+/// Wraps lines at spaces; words that are longer than a line are kept whole.
 pub(crate) fn wrapped(text: &str) -> String {
     let options = Options::new(WIDTH)
         .word_separator(WordSeparator::AsciiSpace)

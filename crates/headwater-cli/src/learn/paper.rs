@@ -1,4 +1,4 @@
-//! The paper's learner on a file: settings, tuning, the loop with its trace and checkpoints.
+//! The paper's learner on a file: parameters, tuning, the learning loop with trace and checkpoints.
 
 use super::LearnArgs;
 use crate::error::CliError;
@@ -15,18 +15,18 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Rows of a trace unless asked otherwise.
+/// Rows of a trace by default.
 const TRACE_ROWS: usize = 2000;
 
-/// Frames between two looks at the clock and at Ctrl-C.
-const FRAMES_PER_LOOK: usize = 4096;
+/// Frames between two checks of the clock and of Ctrl-C.
+const FRAMES_PER_CHECK: usize = 4096;
 
 /// Time between two checkpoints.
 const CHECKPOINT_PERIOD: Duration = Duration::from_secs(30);
 
 const CHECKPOINT_FORMAT: &str = "headwater-checkpoint/1";
 
-/// A learner at rest, with the forecasts it has made.
+/// The saved state of a learner, with its forecasts so far.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Checkpoint {
     format: String,
@@ -34,7 +34,7 @@ pub(super) struct Checkpoint {
     forecast: Forecast,
 }
 
-/// What the paper's learner leaves: the model, its settings for the summary, and a trace to be committed with it.
+/// The model, its settings for the summary, and a trace to be committed with it.
 pub(super) struct Learned {
     pub(super) model: Model,
     pub(super) settings: Map<String, Value>,
@@ -48,8 +48,8 @@ impl LearnArgs {
             (None, Some(checkpoint)) if self.fit.adaptation.is_none() => checkpoint.learner.params().adaptation,
             (None, _) => {
                 return Err(CliError::usage(
-                    "--method gsl cannot estimate δ: it needs a number for --adaptation",
-                    "the paper's simulations use --adaptation 0.05, its posts --adaptation 0.0001",
+                    "--method gsl cannot estimate δ and needs a number for --adaptation",
+                    "the paper uses --adaptation 0.05 for simulations and --adaptation 0.0001 for posts",
                 ));
             }
         };
@@ -67,10 +67,10 @@ impl LearnArgs {
         if resumed.is_some_and(|checkpoint| *checkpoint.learner.params() != params) {
             return Err(CliError::usage(
                 "the options differ from those the checkpoint was made with",
-                format!("leave them out: --resume keeps them (it was made with {kept:?})"),
+                format!("leave them out: --resume uses those of the checkpoint ({kept:?})"),
             ));
         }
-        // Said before a long file is read.
+        // Checked before a long file is read.
         params.check()?;
         Ok(params)
     }
@@ -93,7 +93,7 @@ impl LearnArgs {
         }
         let params = learner.params().clone();
         let (bound, warning) = fit::stability(panel, &learner).map_err(&about)?;
-        // Said before the long part.
+        // Shown before the long part.
         warning.into_iter().for_each(|warning| terminal.keep(warnings, warning));
         let trace = self.go_through(panel, &mut learner, &mut forecast, terminal)?;
         let model = terminal.watched(None, |_| fit::finish(panel, learner, forecast, bound)).map_err(&about)?;
@@ -125,7 +125,7 @@ impl LearnArgs {
         Ok(learner)
     }
 
-    /// Learns to the end of the last pass; returns the trace, complete but not yet in its place.
+    /// Learns to the end of the last pass; returns the complete trace, not yet committed.
     fn go_through(
         &self,
         panel: &Panel,
@@ -136,7 +136,7 @@ impl LearnArgs {
         let mut trace = self.trace.as_deref().map(|path| self.open_trace(path, panel)).transpose()?;
         let total = panel.steps() * learner.params().passes;
         let every = self.trace_every.map_or(total.div_ceil(TRACE_ROWS), |every| every as usize);
-        let limit = if trace.is_some() { every.min(FRAMES_PER_LOOK) } else { FRAMES_PER_LOOK };
+        let limit = if trace.is_some() { every.min(FRAMES_PER_CHECK) } else { FRAMES_PER_CHECK };
         let polling = self.checkpoint.as_ref().map(|_| Polling::new());
         let mut progress = terminal.bar("learning", total as u64);
         let mut saved = Instant::now();
@@ -170,8 +170,10 @@ impl LearnArgs {
     }
 
     fn open_trace(&self, path: &Path, panel: &Panel) -> Result<(AtomicFile, Vec<f64>), CliError> {
-        let truth =
-            self.truth.as_ref().ok_or_else(|| CliError::usage("--trace needs --truth", "give the truth.json"))?;
+        let truth = self
+            .truth
+            .as_ref()
+            .ok_or_else(|| CliError::usage("--trace needs --truth", "name the truth.json of the simulation"))?;
         let known = read_known(truth)?.aligned(panel.roster()).map_err(CliError::about(truth))?;
         let combination = known.combination.ok_or_else(|| lacks(truth, "combination"))?;
         let mut draft = AtomicFile::create(path)?;
@@ -180,13 +182,13 @@ impl LearnArgs {
     }
 }
 
-/// A learner taken up where it stopped. Forecasts count over the second half; when the beliefs have grown so much that
-/// the learner stopped before that half, they start anew.
+/// A learner restored from a checkpoint. Forecasts are evaluated over the second half of the beliefs; they restart where the
+/// learner stopped before that half because the beliefs have grown.
 fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), CliError> {
     if !checkpoint.learner.remembers(panel) {
         return Err(CliError::Data {
-            message: "the checkpoint was made on other beliefs than these".into(),
-            hint: Some("resume with the file it was started on, or one that continues it".into()),
+            message: "the checkpoint was made with other beliefs".into(),
+            hint: Some("resume with the same beliefs, or a continuation of them".into()),
         });
     }
     let (seen, _) = checkpoint.learner.position();
@@ -194,7 +196,7 @@ fn continued(checkpoint: Checkpoint, panel: &Panel) -> Result<(Gsl, Forecast), C
     Ok((checkpoint.learner, forecast))
 }
 
-/// The setting that forecasts best, and what else was tried.
+/// A learner with the parameters of the smallest forecast error; lists the best five.
 fn tuned(learner: &Gsl, panel: &Panel, terminal: &Terminal) -> Result<Gsl, headwater::Error> {
     let mut tried = terminal.watched(None, |_| fit::tune(panel, learner))?;
     let rows = tried.iter().take(5).map(|(params, error)| {
@@ -202,7 +204,10 @@ fn tuned(learner: &Gsl, panel: &Panel, terminal: &Terminal) -> Result<Gsl, headw
         settings.into_iter().chain([number(error / tried[0].1)]).collect()
     });
     let shown = table(&["window", "learning rate", "sparsity", "error / best"], 0, rows.collect());
-    terminal.remark(&format!("tuned over {}; the best five:\n{shown}", count(tried.len(), "setting")));
+    terminal.remark(&format!(
+        "tuned over {}; the five with the smallest forecast error:\n{shown}",
+        count(tried.len(), "setting")
+    ));
     learner.afresh(tried.swap_remove(0).0)
 }
 
@@ -219,12 +224,12 @@ pub(super) fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
     let say = |problem: String| CliError::data(format!("{}: {problem}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| say(format!("cannot read: {error}")))?;
     let checkpoint: Checkpoint = serde_json::from_reader(std::io::BufReader::new(file))
-        .map_err(|error| say(format!("is not a checkpoint of this program: {error}")))?;
+        .map_err(|error| say(format!("is not a Headwater checkpoint: {error}")))?;
     if checkpoint.format != CHECKPOINT_FORMAT {
         return Err(say(format!("has format {:?}; this program reads {CHECKPOINT_FORMAT:?}", checkpoint.format)));
     }
     if !checkpoint.learner.is_sound() {
-        return Err(say("is damaged: its parts do not fit together".into()));
+        return Err(say("is damaged: its parts are inconsistent".into()));
     }
     Ok(checkpoint)
 }

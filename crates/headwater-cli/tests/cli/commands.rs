@@ -243,9 +243,11 @@ fn a_checkpoint_continues_as_if_never_stopped() {
     );
     place.done("simulate --out v --agents 8 --edge-probability 0.4 --steps 3000 --seed 2");
     let errors = place.refused("learn v/beliefs.parquet --method gsl --resume c.json --out x.json", 1);
-    assert!(errors.contains("made on other beliefs"), "{errors}");
+    assert!(errors.contains("made with other beliefs"), "{errors}");
     assert!(
-        place.refused("learn w/beliefs.csv --method gsl --resume h.json --out x.json", 1).contains("not a checkpoint")
+        place
+            .refused("learn w/beliefs.csv --method gsl --resume h.json --out x.json", 1)
+            .contains("not a Headwater checkpoint")
     );
     let skill = |name: &str| -> Value {
         serde_json::from_str::<Value>(&place.read(name)).unwrap()["diagnostics"]["skill"].clone()
@@ -351,7 +353,7 @@ fn no_file_is_both_read_and_written() {
         "learn w/beliefs.parquet --out w/../w/beliefs.parquet",
         "learn w/beliefs.parquet --out m.json --method gsl --adaptation 0.1 --trace m.json --truth w/truth.json",
     ] {
-        assert!(place.refused(arguments, 2).contains("given twice"), "{arguments}");
+        assert!(place.refused(arguments, 2).contains("named twice"), "{arguments}");
     }
     assert_eq!(std::fs::read(place.path("w/beliefs.parquet")).unwrap(), before);
     let trace =
@@ -372,9 +374,9 @@ fn the_default_learner_is_exact() {
         assert!(found["adaptation_error"].as_f64().unwrap() < 1e-9, "{found}");
     }
     let text = place.done("explain m.json --agent 0");
-    assert!(text.contains("Its private observations: probability of each symbol"), "{text}");
+    assert!(text.contains("Private observations: probability of each symbol"), "{text}");
     let errors = place.refused("learn w/beliefs.parquet --out x.json --window 5", 2);
-    assert!(errors.contains("--window belongs to --method gsl"), "{errors}");
+    assert!(errors.contains("--window is an option of --method gsl"), "{errors}");
 }
 
 #[test]
@@ -405,7 +407,7 @@ fn changes_are_followed() {
     assert!(found["combination_error"].as_f64().unwrap() < 1e-9);
     // Without --follow the summary has standard output to itself.
     let text = place.done("learn w/beliefs.parquet --out n.npz --recent 300");
-    assert!(text.contains("Noticed on the way: 3 changes"), "{text}");
+    assert!(text.contains("Detected: 3 changes"), "{text}");
     place.done("rank n.npz");
     place.done("learn w/beliefs.parquet --out f.json --forget 0.99 --quiet --format json");
 }
@@ -485,7 +487,7 @@ fn silence_has_its_own_learner() {
     )
     .unwrap();
     assert_eq!(strong["smoothing"]["strengths"].as_array().unwrap().len(), 5);
-    // A mood beside the network: of all, or of groups.
+    // A common trend: of all agents, or of groups.
     place.write("groups.csv", "agent,group\n0,red\n1,red\n2,blue\n3,blue\n");
     for (common, groups) in [("network", "[0,0,0,0,0]"), ("groups.csv", "[0,0,1,1,2]")] {
         place.done(&format!("learn w/beliefs.csv --out c.json --rounds 15 --common {common}"));
@@ -498,9 +500,9 @@ fn silence_has_its_own_learner() {
     assert!(refused.contains("strangers.csv: names none of the agents"), "{refused}");
     for (arguments, wanted) in [
         ("--weights strengths", "need a graph"),
-        ("--method whitened --shrinkage 3", "--shrinkage belongs to --method state-space"),
-        ("--method whitened --common network", "--common belongs to --method state-space"),
-        ("--method state-space --window 3", "--window belongs to --method gsl"),
+        ("--method whitened --shrinkage 3", "--shrinkage is an option of --method state-space"),
+        ("--method whitened --common network", "--common is an option of --method state-space"),
+        ("--method state-space --window 3", "--window is an option of --method gsl"),
         ("--shrinkage -1", "shrinkage is -1"),
         ("--rounds 0", "rounds is 0"),
     ] {
@@ -667,10 +669,10 @@ fn exports_are_chosen_by_their_ending_and_whole() {
     for (arguments, code, told) in [
         ("--out net.dot", 2, ".gexf, .graphml, .csv, .parquet or .json"),
         ("--out net", 2, ".gexf, .graphml, .csv, .parquet or .json"),
-        ("--out net.csv --json d3", 2, "--json is for a file that ends in .json"),
+        ("--out net.csv --json d3", 2, "--json needs a file that ends in .json"),
         ("--out net.gexf --significant", 2, "--ranking"),
-        ("--out net.gexf --min-weight=-1", 2, "wanted a number of at least 0"),
-        ("--out w/truth.json", 2, "given twice"),
+        ("--out net.gexf --min-weight=-1", 2, "must be a number of at least 0"),
+        ("--out w/truth.json", 2, "named twice"),
         ("--out no/net.gexf", 1, "there is no folder"),
         ("--out net.gexf --ranking w/truth.json", 1, "is not a ranking"),
     ] {
@@ -711,7 +713,7 @@ fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
     assert!(text.lines().any(|line| line.starts_with("1 mira ")), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let flat = text.replace('\n', " ");
-    assert!(flat.contains("mira is truly the most influential, and ranked 1"), "{text}");
+    assert!(flat.contains("The truly most influential user, mira, is ranked 1"), "{text}");
     assert!(flat.contains("100.0% of the true top 3 found"), "{text}");
     let error = flat.split("squared error of the weights ").nth(1).and_then(|rest| rest.split(' ').next());
     assert!(error.unwrap().parse::<f64>().unwrap() < 1e-20, "{text}");

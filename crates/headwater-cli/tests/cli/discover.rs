@@ -156,7 +156,7 @@ fn everything_is_written_and_recorded() {
     let (model, ranked) = ("a/model.json --run a/run.json --graph graph.csv", "--ranking a/ranking.json");
     place.both(&format!("report {model} {ranked} --beliefs a/beliefs.parquet --out again.html"));
     assert_eq!(place.read("again.html"), page);
-    assert!(text.trim_end().ends_with("The page: a/report.html"), "{text}");
+    assert!(text.trim_end().ends_with("Report page: a/report.html"), "{text}");
     // No post is quoted anywhere.
     for name in OUTPUTS {
         let bytes = std::fs::read(place.path("a").join(name)).unwrap();
@@ -185,7 +185,7 @@ fn interrupted_anywhere_it_ends_the_same() {
         assert!(!place.path(stage).join("run.json").exists(), "{stage}: the folder says that it is unfinished");
         let (_, remarks) = place.both(&run);
         assert_eq!(
-            remarks.matches("done before").count(),
+            remarks.matches("reused from an earlier run").count(),
             match stage {
                 "score" => 1,
                 "learn" => 2,
@@ -212,7 +212,7 @@ fn interrupted_anywhere_it_ends_the_same() {
         if pause % 20 == 0 {
             let asked = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
             assert!(asked.success());
-            // Without a code where the handler was not set yet, 0 where it was done before it was asked.
+            // Without a code where the handler was not set yet, 0 where it was reused from an earlier run it was asked.
             assert!(matches!(child.wait().unwrap().code(), None | Some(0 | 130)));
         } else {
             child.kill().unwrap();
@@ -228,7 +228,7 @@ fn only_what_is_the_same_is_used_again() {
     let place = with_posts();
     let again = |more: &str| {
         let (_, remarks) = place.both(&discover(&format!("--out a {more}")));
-        ["score", "learn", "rank"].map(|stage| remarks.contains(&format!("{stage}: done before")))
+        ["score", "learn", "rank"].map(|stage| remarks.contains(&format!("{stage}: reused")))
     };
     assert_eq!(again(""), [false; 3]);
     assert_eq!(again(""), [true; 3]);
@@ -380,7 +380,7 @@ fn graphs_and_posts_need_not_name_the_same_users() {
     place.write("other.csv", graph);
     let (_, remarks) = place.both(&discover("--graph other.csv --out a"));
     let flat = remarks.replace('\n', " ");
-    assert!(flat.contains("1 account of the graph without a post that is kept: left out, with 6 edges"), "{remarks}");
+    assert!(flat.contains("1 account of the graph without a kept post: left out, with 6 edges"), "{remarks}");
     assert!(flat.contains("1 account outside the graph: their posts are left out"), "{remarks}");
     let model = place.read_json("a/model.json");
     let agents: Vec<&str> = model["agents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
@@ -403,8 +403,8 @@ fn bad_input_is_refused_by_cause_and_cure() {
         }
         assert!(errors.contains("hint: "), "{errors}");
     };
-    refused("--topic submarine", &["posts.csv: no post is left", "widen the topic"]);
-    refused("--from 2030-01-01", &["no post is left", "choose dates within the posts"]);
+    refused("--topic submarine", &["posts.csv: no post is left", "broaden the topic"]);
+    refused("--from 2030-01-01", &["no post is left", "choose dates within the period"]);
     place.write("one.txt", "Quillan\n");
     refused("--users one.txt", &["posts.csv: only one user is left, \"Quillan\""]);
     refused("--to 2024-01-05", &["posts.csv", "5 time bins", "at least 10 are needed", "shorter bins"]);
@@ -429,7 +429,7 @@ fn bad_input_is_refused_by_cause_and_cure() {
         .collect();
     place.write("even.csv", even);
     let errors = place.refused(&format!("discover even.csv --scorer column {QUICK} --out a"), 1);
-    assert!(errors.contains("even.csv: nobody's score ever changes") && errors.contains("--scorer"), "{errors}");
+    assert!(errors.contains("even.csv: no score changes over time") && errors.contains("--scorer"), "{errors}");
     // The mean of three equal scores is not always that score to the last digit.
     let lines = |(number, line): (usize, &str)| -> String {
         let head: Vec<&str> = line.split(',').take(2).collect();
@@ -438,7 +438,7 @@ fn bad_input_is_refused_by_cause_and_cure() {
     let even: String = place.read("posts.csv").lines().skip(1).enumerate().map(lines).collect();
     place.write("level.csv", format!("user,time,text,score\n{even}"));
     let errors = place.refused(&format!("discover level.csv --scorer column {QUICK} --out a"), 1);
-    assert!(errors.contains("level.csv: nobody's score ever changes") && errors.contains("--scorer"), "{errors}");
+    assert!(errors.contains("level.csv: no score changes over time") && errors.contains("--scorer"), "{errors}");
     // Wrong usage.
     assert!(place.refused("discover - --out a", 2).contains("save it to a file first"));
     std::fs::create_dir(place.path("same")).unwrap();
@@ -458,7 +458,7 @@ fn above_a_hundred_users_the_null_is_off_unless_asked_for() {
     let names: Vec<String> = (0..101).map(|user| format!("user{user}")).collect();
     place.write("posts.csv", posts(&names.iter().map(String::as_str).collect::<Vec<_>>(), 14));
     let (_, remarks) = place.both("discover posts.csv --scorer column --bootstrap 0 --rounds 2 --out a");
-    assert!(remarks.contains("101 users: no permutation test"), "{remarks}");
+    assert!(remarks.contains("101 users: the permutation test is off"), "{remarks}");
     let run = place.read_json("a/run.json");
     assert_eq!((&run["options"]["null"], &run["verdict"]["outcome"]), (&0.into(), &"not-tested".into()));
 }

@@ -63,7 +63,7 @@ fn posts_become_beliefs() {
     // The table is for the terminal, the beliefs for the file.
     let output = place.run(&beliefs("posts.csv", &[]));
     assert!(output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("5 of 6 posts kept (1 repeated)."));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Kept 5 of 6 posts (1 duplicate)."));
     let quiet = place.run(&beliefs("posts.csv", &["--quiet"])).stderr;
     assert!(String::from_utf8_lossy(&quiet).starts_with("warning: 1 opinion (20.0%) clipped"));
     assert_eq!(quiet.iter().filter(|byte| **byte == b'\n').count(), 1);
@@ -85,7 +85,7 @@ fn every_selection() {
     assert_eq!(kept(&["--users", "users.txt"]), 5);
     assert_eq!(summary_of(&place, &["--users", "users.txt"])["absent_users"], 1);
     let error = place.refused(&beliefs("posts.csv", &["--min-posts", "3", "--out", "c.csv"]), 2);
-    assert!(error.contains("--out"), "given twice: {error}");
+    assert!(error.contains("--out"), "named twice: {error}");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "c.csv", "--scorer", "column", "--min-posts", "3"], 1);
     assert!(error.contains("only one user is left, \"ann\"") && error.contains("hint: lower --min-posts"), "{error}");
 }
@@ -178,7 +178,7 @@ fn no_file_is_both_read_and_written() {
         &["score", "posts.csv", "--out", "posts.csv"],
         &["network", "e.csv", "--hub", "a", "--start", "b", "--out", "n.csv", "--left-out", "n.csv"],
     ] {
-        assert!(place.refused(arguments, 2).contains("given twice"), "{arguments:?}");
+        assert!(place.refused(arguments, 2).contains("named twice"), "{arguments:?}");
     }
     assert_eq!(place.read("posts.csv"), before);
     for arguments in [["beliefs", "posts.csv", "--out", "-"], ["score", "posts.csv", "--out", "s.parquet"]] {
@@ -295,9 +295,9 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     told(
         "posts.csv",
         &["--from", "2030-01-01"],
-        &["5 outside the dates (posts run from 2024-05-01T10:00:00+00:00 to", "hint: choose dates within the posts"],
+        &["5 outside the dates (posts run from 2024-05-01T10:00:00+00:00 to", "hint: choose dates within the period"],
     );
-    told("posts.csv", &["--topic", "zebra"], &["5 about something else", "hint: widen the topic"]);
+    told("posts.csv", &["--topic", "zebra"], &["5 about something else", "hint: broaden the topic"]);
     told("one.csv", &[], &["only one user is left, \"ann\"", "hint: "]);
     place.write("other.jsonl", "{\"delete\": {}}\n{\"limit\": {}}\n");
     let error = place.refused(&["beliefs", "other.jsonl", "--preset", "x-v1", "--out", "b.csv"], 1);
@@ -319,12 +319,12 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     usage(&["--bin", "month"], "wanted hour, day, week");
     usage(&["--from", "yesterday"], "wanted a date such as 2024-05-01");
     usage(&["--from", "2024-05-03", "--to", "2024-05-01"], "the wrong way round");
-    usage(&["--map", "body"], "wanted field=column");
+    usage(&["--map", "body"], "not of the form field=column");
     usage(&["--max-bad", "some"], "wanted a share such as 1%");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "b.npy", "--scorer", "column"], 2);
-    assert!(error.contains("hint: let --out end in .csv or .parquet"), "{error}");
+    assert!(error.contains("hint: use a name that ends in .csv or .parquet"), "{error}");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "no/b.csv", "--scorer", "column"], 1);
-    assert!(error.contains("no/b.csv: there is no folder no\nhint: make it first: mkdir -p no"), "{error}");
+    assert!(error.contains("no/b.csv: there is no folder no\nhint: create it with: mkdir -p no"), "{error}");
 }
 
 #[cfg(target_os = "linux")]
@@ -332,10 +332,10 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
 fn a_full_disk_is_said_to_be_full() {
     let place = with_posts();
     let error = place.refused(&["beliefs", "posts.csv", "--out", "/dev/full", "--scorer", "column"], 1);
-    assert!(error.contains("/dev/full: cannot write") && error.contains("hint: free some space"), "{error}");
+    assert!(error.contains("/dev/full: cannot write") && error.contains("hint: free disk space"), "{error}");
     place.write("e.csv", "source,target\na,b\nb,a\n");
     let error = place.refused(&["network", "e.csv", "--hub", "a", "--start", "b", "--out", "/dev/full"], 1);
-    assert!(error.contains("hint: free some space"), "{error}");
+    assert!(error.contains("hint: free disk space"), "{error}");
 }
 
 #[test]

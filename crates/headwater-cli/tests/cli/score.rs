@@ -38,7 +38,7 @@ fn every_row_is_kept_and_scored() {
     let folder = folder(POSTS);
     let (code, out, errors) = run(folder.path(), &["posts.csv", "--out", "scored.csv", "--explain"]);
     assert_eq!((code, out.as_str()), (0, ""), "{errors}");
-    assert!(errors.contains("2 posts marked as not English") && errors.contains("4 posts scored"), "{errors}");
+    assert!(errors.contains("2 posts tagged as not English") && errors.contains("4 scored posts"), "{errors}");
     let rows = table(&folder.path().join("scored.csv"));
     assert_eq!(rows[0].join(","), "id,text,score_in,lang,negative,neutral,positive,score,why");
     assert_eq!(rows.len(), 5);
@@ -76,17 +76,21 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (&["none.csv", "--out", "o.csv"][..], 1, "none.csv: cannot read"),
         (&["empty.csv", "--out", "o.csv"], 1, "has no readable post"),
         (&["posts.csv", "--out", "o.csv", "--map", "text=body"], 1, "no column \"body\"; found id, text, score, lang"),
-        (&["posts.csv", "--out", "o.csv", "--map", "body"], 2, "wanted field=column, such as text=body"),
+        (&["posts.csv", "--out", "o.csv", "--map", "body"], 2, "not of the form field=column, such as text=body"),
         (&["posts.csv", "--out", "o.csv", "--map", "txt=body"], 2, "there is no field \"txt\""),
         (&["posts.csv", "--out", "o.csv", "--scorer", "column"], 2, "hint: headwater beliefs --scorer column"),
         (&["posts.csv", "--out", "o.csv", "--preset", "x-v1"], 1, "is a table, but x-v1 comes as JSON lines"),
-        (&["posts.csv", "--out", "o.csv", "--rejects", "o.csv"], 2, "given twice"),
+        (&["posts.csv", "--out", "o.csv", "--rejects", "o.csv"], 2, "named twice"),
         (&["posts.csv", "--out", "no/such/o.csv"], 1, "there is no folder no/such"),
         (&["posts.csv", "--out", "o.csv", "--scorer", "roberta"], 2, "needs --model"),
-        (&["posts.csv", "--out", "o.csv", "--model", "x"], 2, "--model is for --scorer roberta"),
+        (&["posts.csv", "--out", "o.csv", "--model", "x"], 2, "--model is an option of --scorer roberta"),
         (&["posts.csv", "--out", "o.csv", "--scorer", "roberta", "--model", "./none"], 1, "is not a folder"),
         (&["posts.csv", "--out", "o.csv", "--scorer", "roberta", "--model", "model"], 1, "config.json: cannot be read"),
-        (&["posts.csv", "--out", "o.csv", "--scorer", "roberta", "--model", "m", "--explain"], 2, "has no terms"),
+        (
+            &["posts.csv", "--out", "o.csv", "--scorer", "roberta", "--model", "m", "--explain"],
+            2,
+            "--scorer builtin only",
+        ),
         (
             &[
                 "posts.csv",
@@ -163,7 +167,7 @@ fn posts_of_a_platform_become_rows_that_beliefs_takes() {
     std::fs::write(folder.path().join("p.jsonl"), &page).unwrap();
     let (code, _, errors) = run(folder.path(), &["p.jsonl", "--preset", "x-v2", "--out", "o.csv"]);
     assert_eq!(code, 0, "{errors}");
-    assert!(errors.contains("line 4: has no text") && errors.contains("1 line held no post"), "{errors}");
+    assert!(errors.contains("line 4: has no text") && errors.contains("1 line without a post"), "{errors}");
     let rows = table(&folder.path().join("o.csv"));
     assert_eq!(rows[0].join(","), "id,user,time,lang,repost,text,negative,neutral,positive,score");
     assert_eq!(rows[1][..6], ["7", "ann", "2021-01-21T12:00:00.000Z", "en", "0", "I love it"]);
