@@ -1,17 +1,17 @@
-//! What can keep posts from becoming a ranking. Messages name what was met and what is needed; which option cures it is added
-//! by the command line and by Python, each in its own vocabulary.
+//! Errors of the pipeline. Messages name what was found and what is needed; the command line and Python add hints in terms of
+//! their own options.
 
 use crate::pseudonyms::SHORTEST_KEY;
 use std::path::PathBuf;
 
-/// Everything that can end a run.
+/// Why a run ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The computation failed, or was stopped.
     #[error(transparent)]
     Core(#[from] headwater::Error),
-    /// The computation failed on what these posts gave.
+    /// The computation failed on the beliefs of these posts.
     #[error("{posts}: {source}")]
     Data {
         /// The posts, for a message.
@@ -84,13 +84,13 @@ pub enum Error {
     #[error("two accounts have the same pseudonym under this key")]
     PseudonymCollision,
     /// A problem whose description may contain a name, in a run that replaces names.
-    #[error("{place}: cannot be used; the reason may contain a name, and names are not shown")]
+    #[error("{place}: cannot be used; the reason is not shown, because it may contain a name")]
     Hidden {
         /// File and line.
         place: String,
     },
     /// Columns are missing, and those that are there may be named after accounts.
-    #[error("{}: there is no {}; the columns found may be names and are not shown", path.display(), missing.join(", no "))]
+    #[error("{}: there is no {}; the columns found are not shown, because they may be names", path.display(), missing.join(", no "))]
     HiddenColumns {
         /// The file.
         path: PathBuf,
@@ -125,7 +125,7 @@ pub enum Error {
     /// The accounts asked for are not in the graph.
     #[error("none of the accounts asked for is in the graph")]
     UsersOutsideGraph,
-    /// Too little time.
+    /// Too few time bins.
     #[error("{posts}: posts from {first} to {last} fill {bins} time bins; at least {needed} are needed")]
     TooFewBins {
         /// The posts, for a message.
@@ -139,8 +139,8 @@ pub enum Error {
         /// Bins needed.
         needed: u64,
     },
-    /// Nothing changes.
-    #[error("{posts}: nobody's score ever changes, so there is nothing to learn from")]
+    /// All scores of an account are equal.
+    #[error("{posts}: no score changes over time, so a network cannot be estimated")]
     ConstantScores {
         /// The posts, for a message.
         posts: String,
@@ -160,7 +160,7 @@ pub enum Error {
         problem: String,
     },
     /// A record cannot be written or read.
-    #[error("the record of the run cannot be kept: {problem}")]
+    #[error("the record of the run cannot be written or read: {problem}")]
     Record {
         /// Why.
         problem: String,

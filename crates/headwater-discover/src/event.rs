@@ -1,4 +1,4 @@
-//! What a run reports while it works, beside how far it is ([`headwater::progress`]).
+//! Events of a run; its progress is reported through [`headwater::progress`].
 
 use crate::follow_graph::GraphCounts;
 use crate::record::StageName;
@@ -6,7 +6,7 @@ use headwater::words::count;
 use headwater_posts::read::BadRow;
 use headwater_posts::{IngestWarning, Quality};
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RunEvent {
@@ -16,16 +16,16 @@ pub enum RunEvent {
     BadRows(Vec<BadRow>),
     /// The posts were read, scored and binned.
     Ingested(Box<Quality>),
-    /// The null test is off, because there are so many accounts and nobody asked for it.
+    /// The permutation test is off by default for this many accounts.
     NullTestOff {
         /// How many.
         accounts: usize,
     },
-    /// Something a reader of the result must know.
+    /// A warning about the result.
     Warning(Warning),
 }
 
-/// Something a reader of the result must know. Display names the facts; which option changes them is for the caller to add.
+/// A warning about the result. Its text names the facts; callers add the options that change them.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -66,7 +66,7 @@ impl std::fmt::Display for Warning {
             Warning::Ingest(warning) => write!(f, "{warning}"),
             Warning::GraphUsersWithoutPosts(counts) => write!(
                 f,
-                "{} of the graph without a post that is kept: left out, with {}",
+                "{} of the graph without a kept post: left out, with {}",
                 count(counts.users_without_posts, "account"),
                 count(counts.edges - counts.edges_kept, "edge")
             ),
@@ -75,7 +75,7 @@ impl std::fmt::Display for Warning {
             }
             Warning::UsersAlone(users) => write!(
                 f,
-                "{} without an edge to or from anyone who posts: they influence nobody and nobody influences them",
+                "{} without an edge to or from an account with posts: no influence on or by others can be estimated",
                 count(*users, "account")
             ),
             Warning::Ungrouped(users) => {

@@ -1,6 +1,6 @@
 //! The pipeline that the command line, the demo, Python and the report share: posts in, a ranking with its verdict out.
 //!
-//! [`Discover`] holds what to do, [`Store`] where results are kept, [`Discovery`] what was found:
+//! [`Discover`] holds the inputs and options, [`Store`] keeps results, [`Discovery`] holds the results:
 //!
 //! | stage | in | out |
 //! |---|---|---|
@@ -36,23 +36,23 @@ use headwater::graph::Graph;
 use headwater::{Model, Panel, Ranking};
 use headwater_posts::Quality;
 
-/// What a run found. Read the verdict first.
+/// The results of a run. Read the verdict first.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Discovery {
-    /// What the accounts believed, bin by bin.
+    /// Beliefs of the accounts by time bin.
     pub panel: Panel,
     /// Who follows whom among them, where a graph was given.
     pub graph: Option<Graph>,
-    /// What became of the posts.
+    /// Counts of posts read, kept and left out.
     pub quality: Quality,
     /// Who listens to whom.
     pub model: Model,
-    /// Who drives what the group believes, with intervals and p-values.
+    /// The accounts by influence, with intervals and p-values.
     pub ranking: Ranking,
     /// Whether the data support an answer.
     pub verdict: Verdict,
-    /// What is known of the truth, as given.
+    /// The ground truth, where given.
     pub truth: Option<GroundTruth>,
     /// Inputs, options, counts, timings.
     pub run: RunRecord,
