@@ -329,7 +329,7 @@ fn names(
     Ok(Some((agents, hypotheses.unwrap_or_else(|| usual.hypotheses().to_vec()))))
 }
 
-/// Who may hear whom, by name.
+/// Who may listen to whom, by name.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct Graph {
     pub(crate) edges: Edges,
@@ -348,7 +348,7 @@ impl Graph {
         let counts = (sources.len(), targets.len(), weights.as_ref().map_or(sources.len(), Vec::len));
         if counts.0 != counts.1 || counts.0 != counts.2 {
             return Err(PyValueError::new_err(format!(
-                "graph: met {} sources, {} targets and {} weights; wanted as many of each",
+                "graph: {} sources, {} targets and {} weights, but their numbers must be equal",
                 counts.0, counts.1, counts.2
             )));
         }
@@ -365,7 +365,7 @@ impl Graph {
         Ok(self.edges.graph(roster)?)
     }
 
-    /// The speakers each listener may hear.
+    /// The speakers each listener may listen to.
     pub(crate) fn support(&self, roster: &Roster) -> Result<Vec<Vec<usize>>, PyError> {
         Ok(self.links(roster)?.speakers().to_vec())
     }
@@ -377,7 +377,7 @@ impl Graph {
     }
 }
 
-/// A world, as `headwater simulate` makes it.
+/// A simulation with the options of `headwater simulate`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are the command's options")]
 #[pyo3(signature = (

@@ -1,4 +1,4 @@
-//! The pipeline: posts and typed options in, what a run found out. Nothing is written unless a folder is given.
+//! The pipeline: from posts and typed options to the results of a run. Nothing is written unless a folder is given.
 
 use crate::beliefs::Graph;
 use crate::columns::{FrameColumn, table};
@@ -29,7 +29,7 @@ const HALF_HOUR: i64 = 1800;
 /// Microseconds in a second.
 const MICROSECONDS: i64 = 1_000_000;
 
-/// Who follows whom: a graph in memory, or a file.
+/// The follow graph: in memory, or a file.
 #[derive(FromPyObject)]
 pub(crate) enum GraphArgument<'py> {
     Graph(PyRef<'py, Graph>),
@@ -55,7 +55,7 @@ impl CommonArgument {
     }
 }
 
-/// Runs the pipeline: what it found, and warnings.
+/// Runs the pipeline; returns its results and warnings.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are the options of the pipeline")]
 #[pyo3(signature = (
@@ -131,7 +131,7 @@ pub(crate) fn discover(
     Ok((Discovery { found, calendar, bin: options.options.bin, out }, warnings))
 }
 
-/// What a run found.
+/// The results of a run.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct Discovery {
     found: Found,

@@ -3,9 +3,9 @@
 //!
 //! | ours | Python's |
 //! |---|---|
-//! | a name that is not there | `UnknownName`, a `KeyError` |
+//! | an unknown name | `UnknownName`, a `KeyError` |
 //! | something that cannot be computed, or diverged; a model hub that does not answer | `RuntimeError` |
-//! | the operating system said no | `OSError`, `FileNotFoundError`, `PermissionError` |
+//! | an error of the operating system | `OSError`, `FileNotFoundError`, `PermissionError` |
 //! | stopped | `KeyboardInterrupt` |
 //! | everything else | `ValueError` |
 
@@ -22,7 +22,7 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use std::io::ErrorKind;
 
-/// Anything that can go wrong behind Python.
+/// Any error of the compiled part.
 pub(crate) enum PyError {
     Core(Core),
     Files(Files),
@@ -139,7 +139,7 @@ impl From<PyError> for PyErr {
     }
 }
 
-/// A `KeyError` that shows its text, not the text's representation: that takes a class of Python's own.
+/// A `KeyError` that shows its text and not the representation of the text, which needs a class defined in Python.
 fn unknown(text: String) -> PyErr {
     Python::attach(|py| {
         let class = py.import("headwater.errors").and_then(|module| module.getattr("UnknownName"));
@@ -150,7 +150,7 @@ fn unknown(text: String) -> PyErr {
     })
 }
 
-/// A word that is none of those known.
+/// An argument that is none of the allowed words.
 pub(crate) fn no_choice(name: &str, met: &str, range: &str) -> PyErr {
     PyValueError::new_err(format!("{name} is {met:?}, but must be {range}"))
 }

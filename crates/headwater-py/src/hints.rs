@@ -1,4 +1,4 @@
-//! What cures an error or avoids a warning, in the words of Python's keyword arguments.
+//! Hints for errors and warnings, in terms of Python keyword arguments.
 
 use headwater::Error as Core;
 use headwater_discover::{Error as Discover, Warning};
@@ -10,7 +10,7 @@ use headwater_score::Error as Score;
 use std::fmt::Display;
 use std::io::ErrorKind;
 
-/// A message, and on a second line the cure where it is known.
+/// A message, and on a second line the hint where one is known.
 fn with_hint(message: impl Display, hint: Option<impl Display>) -> String {
     match hint {
         Some(hint) => format!("{message}\nhint: {hint}"),
@@ -21,7 +21,7 @@ fn with_hint(message: impl Display, hint: Option<impl Display>) -> String {
 /// The text of an error of the computation.
 pub(crate) fn core_text(error: &Core) -> String {
     match error {
-        // The library joins words by hyphens, a keyword by underscores.
+        // Names of parameters have hyphens in the library, underscores in Python.
         Core::Parameter { name, value, range } => {
             format!("{} is {value}, but must be {range}", name.replace('-', "_"))
         }
@@ -33,10 +33,10 @@ pub(crate) fn core_text(error: &Core) -> String {
 fn core_hint(error: &Core) -> Option<String> {
     match error {
         Core::NotReady { .. } => {
-            Some("give beliefs over more time steps; GSL with a window M and a batch W needs M+1+W of them".to_owned())
+            Some("use beliefs over more time steps; GSL needs at least M+1+W steps for window M and batch W".to_owned())
         }
         Core::Diverged { bound, .. } => Some(format!("use learning_rate={:.2e} or less, or tune=True", bound / 10.0)),
-        Core::NeverSpeaks { .. } => Some("remove these agents, or add their beliefs".to_owned()),
+        Core::NeverSpeaks { .. } => Some("remove these agents, or add beliefs of theirs".to_owned()),
         _ => None,
     }
 }
@@ -47,17 +47,17 @@ pub(crate) fn files_text(error: &Files) -> String {
         Files::Data { source: Core::Stopped, .. } => return core_text(&Core::Stopped),
         Files::Data { source, .. } => core_hint(source),
         Files::Io { source, .. } => Some(system_hint(source)),
-        Files::NoFolder { .. } => Some("make it first".to_owned()),
+        Files::NoFolder { .. } => Some("create the folder first".to_owned()),
         _ => None,
     };
     with_hint(error, hint)
 }
 
-/// What helps when the operating system said no.
+/// What to do about an error of the operating system.
 fn system_hint(error: &std::io::Error) -> String {
     match error.kind() {
-        ErrorKind::StorageFull => "free some space, or write to another disk",
-        ErrorKind::UnexpectedEof | ErrorKind::InvalidData => "the file is cut off: fetch it again",
+        ErrorKind::StorageFull => "free disk space, or write to another disk",
+        ErrorKind::UnexpectedEof | ErrorKind::InvalidData => "the file is truncated: download or copy it again",
         _ => "check the path and its permissions",
     }
     .to_owned()
@@ -67,11 +67,9 @@ fn system_hint(error: &std::io::Error) -> String {
 pub(crate) fn score_text(error: &Score) -> String {
     let hint = match error {
         Score::Stopped(error) => return core_text(error),
-        Score::Model { .. } => {
-            Some("a model's folder holds config.json, model.safetensors and tokenizer.json, as published")
-        }
-        Score::Hub { .. } => Some("without the hub, give model a folder"),
-        Score::NoCache => Some("give model its own folder"),
+        Score::Model { .. } => Some("the folder of a model contains config.json, model.safetensors and tokenizer.json"),
+        Score::Hub { .. } => Some("to work without the hub, give model a local folder"),
+        Score::NoCache => Some("give model a local folder"),
         Score::NoTransformer => Some("install a build with text models, or use scorer=\"builtin\""),
         _ => None,
     };
@@ -96,16 +94,16 @@ fn posts_hint(error: &Posts) -> Option<String> {
                 |(field, column): &(&str, Option<String>)| format!("{field:?}: {:?}", column.as_deref().unwrap_or("…"));
             let pairs: Vec<String> = suggestion.iter().map(pair).collect();
             format!(
-                "name them with columns={{{}}}; dots reach into objects (\"author.handle\"); preset knows the files of a platform",
+                "name the columns with columns={{{}}}; dots address nested fields (\"author.handle\"); preset sets the columns of a platform",
                 pairs.join(", ")
             )
         }
         Posts::Format { found, .. } => match (found, found.preset()) {
             (_, Some(preset)) => format!("use preset={:?}", preset.to_string()),
-            (OtherFormat::Plain, None) => "leave preset out".to_owned(),
-            (_, None) => "name the columns with columns instead of preset".to_owned(),
+            (OtherFormat::Plain, None) => "omit preset".to_owned(),
+            (_, None) => "use columns instead of preset".to_owned(),
         },
-        Posts::TooManyBad { .. } => "max_bad lets more pass".to_owned(),
+        Posts::TooManyBad { .. } => "max_bad raises the limit".to_owned(),
         Posts::NothingLeft { main, .. } => main.map_or("give posts", loss_cure).to_owned(),
         Posts::OneUser { main, .. } => main.map_or("give posts by more users", loss_cure).to_owned(),
         Posts::Io { source, .. } => system_hint(source),
@@ -113,20 +111,20 @@ fn posts_hint(error: &Posts) -> Option<String> {
     })
 }
 
-/// What brings posts back that are not used for a reason.
+/// What keeps posts that were left out for a reason.
 fn loss_cure(reason: LossReason) -> &'static str {
     match reason {
         LossReason::OtherLines => "check that preset names the platform of these posts",
-        LossReason::Unreadable => "mend these rows, or drop them",
+        LossReason::Unreadable => "correct these rows, or remove them",
         LossReason::Duplicates => "map the right column to id: columns={\"id\": …}",
-        LossReason::Updates => "give the posts from their beginning",
-        LossReason::Users => "check the names in users, capitals included",
-        LossReason::Dates => "choose since and until within the posts, or leave them out",
+        LossReason::Updates => "include the original posts, not only their edits",
+        LossReason::Users => "check the names in users (case-sensitive)",
+        LossReason::Dates => "choose since and until within the period of the posts, or omit them",
         LossReason::Language => "use any_language=True or another lang",
         LossReason::Reposts => "use reposts=\"keep\"",
-        LossReason::Topic => "widen the topic: more words with OR, or a prefix*",
+        LossReason::Topic => "broaden the topic: more words with OR, or a prefix*",
         LossReason::MinPosts => "lower min_posts",
-        _ => "choose other options",
+        _ => "change the options",
     }
 }
 
@@ -150,22 +148,22 @@ fn discover_hint(error: &Discover) -> Option<&'static str> {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "choose another folder for out",
         Discover::Key { .. } | Discover::ShortKey { .. } => {
-            "make a key with Path(\"key\").write_bytes(secrets.token_bytes(32)); whoever has it can tell who is who"
+            "make a key with Path(\"key\").write_bytes(secrets.token_bytes(32)); keep it secret, it links pseudonyms to names"
         }
-        Discover::PseudonymCollision => "take another key",
-        Discover::Hidden { .. } => "leave pseudonymise out to see the reason",
-        Discover::HiddenColumns { .. } => "name the columns with columns, or leave pseudonymise out to see them",
+        Discover::PseudonymCollision => "use another key",
+        Discover::Hidden { .. } => "omit pseudonymise to see the reason",
+        Discover::HiddenColumns { .. } => "name the columns with columns, or omit pseudonymise to see them",
         Discover::GraphWithoutPosters { .. } => {
-            "source and target must be names as in the posts, capitals included; columns={\"user\": …} takes another column"
+            "source and target must be user names as in the posts (case-sensitive); columns={\"user\": …} reads another column"
         }
-        Discover::GraphWithoutEdges { .. } => "give the edges among the users who post, or leave graph out",
-        Discover::UsersOutsideGraph => "names must be the same in users and graph, capitals included",
-        Discover::TooFewBins { .. } => "take shorter bins (bin=\"6h\"), posts over a longer time, or a wider topic",
-        Discover::ConstantScores { .. } => "check the column score, or choose another scorer",
+        Discover::GraphWithoutEdges { .. } => "give edges between users who post, or omit graph",
+        Discover::UsersOutsideGraph => "use the same names in users and graph (case-sensitive)",
+        Discover::TooFewBins { .. } => "use shorter bins (bin=\"6h\"), posts over a longer period, or a broader topic",
+        Discover::ConstantScores { .. } => "check the column score, or use another scorer",
         Discover::StrengthsWithoutGraph => {
-            "give graph (source, target: the target follows the source), or leave weights out"
+            "give graph (source, target: the target follows the source), or omit weights"
         }
-        Discover::StrengthsUnconstrained => "leave constraint out, or use weights=\"edges\"",
+        Discover::StrengthsUnconstrained => "omit constraint, or use weights=\"edges\"",
         _ => return None,
     })
 }

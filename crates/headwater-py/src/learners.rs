@@ -31,7 +31,7 @@ pub(crate) fn support(graph: Option<&Graph>, roster: &Roster) -> Result<Option<V
 /// How far back a tracker looks, where the network is followed.
 pub(crate) fn memory(forget: Option<f64>, recent: Option<usize>) -> PyResult<Memory> {
     match (forget, recent) {
-        (Some(_), Some(_)) => Err(PyValueError::new_err("forget and recent are two ways to say the same; give one")),
+        (Some(_), Some(_)) => Err(PyValueError::new_err("forget and recent are alternatives; give one of them")),
         (Some(factor), None) => Ok(Memory::Forget(factor)),
         (None, Some(steps)) => Ok(Memory::Recent(steps)),
         (None, None) => Ok(Memory::All),
@@ -42,7 +42,7 @@ pub(crate) fn memory(forget: Option<f64>, recent: Option<usize>) -> PyResult<Mem
 pub(crate) fn weights(name: Option<&str>, graph: bool) -> PyResult<Option<WeightKind>> {
     match name {
         Some("auto" | "strengths") if !graph => Err(PyValueError::new_err(
-            "speaker strengths need a graph of who may hear whom\nhint: give graph (source, target: the target follows the source), or leave weights out",
+            "speaker strengths need a graph of who follows whom\nhint: give graph (source, target: the target follows the source), or omit weights",
         )),
         None | Some("auto") => Ok(None),
         Some("edges") => Ok(Some(WeightKind::Edges)),

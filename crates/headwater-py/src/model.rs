@@ -1,4 +1,4 @@
-//! Models and rankings: what a learner found, and what people make of it.
+//! Models and rankings.
 
 use crate::beliefs::{Beliefs, Graph};
 use crate::columns::{FrameColumn, columns_from_rows, table};
@@ -25,7 +25,7 @@ use serde_json::{Value, json as json_value};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// What a learner found.
+/// A learned or given model.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct Model {
     pub(crate) model: Learned,
@@ -258,14 +258,14 @@ impl Model {
 
     #[pyo3(signature = (agent, what_if = None, top = 10))]
     fn explain(&self, py: Python<'_>, agent: &str, what_if: Option<&str>, top: usize) -> PyResult<String> {
-        let thought = match what_if {
+        let what_if_kind = match what_if {
             None => None,
             Some("remove") => Some(WhatIfKind::Remove),
             Some("neutral") => Some(WhatIfKind::Neutral),
             Some(other) => return Err(no_choice("what_if", other, "remove or neutral")),
         };
         let agent = self.model.roster.agent(agent).map_err(PyError::from)?;
-        text(&done(py, &Manner::default(), || Ok(Explanation::new(&self.model, agent, top, thought)?))?)
+        text(&done(py, &Manner::default(), || Ok(Explanation::new(&self.model, agent, top, what_if_kind)?))?)
     }
 
     #[pyo3(signature = (truth, top = 3))]
@@ -374,12 +374,12 @@ impl Model {
             let replaced = write_files(&path, &network, json::Reader::Networkx)?;
             let mut warnings = Vec::new();
             if network.negative > 0 {
-                warnings.push(format!("{} below zero left out", count(network.negative, "weight")));
+                warnings.push(format!("{} left out", count(network.negative, "negative weight")));
             }
             if replaced > 0 {
-                let signs = count(replaced, "character");
+                let characters = count(replaced, "character");
                 warnings.push(format!(
-                    "{signs} in names that XML cannot hold, written as \u{fffd}; .csv and .json keep them"
+                    "{characters} in names are not allowed in XML and were replaced by \u{fffd}; .csv and .json keep them"
                 ));
             }
             Ok(warnings)
@@ -394,7 +394,7 @@ fn verdict_parts(verdict: &Verdict) -> VerdictParts {
     (verdict.outcome.name(), verdict.to_string(), verdict.p_value)
 }
 
-/// Who drives what the group believes, and how sure that is.
+/// A ranking with its verdict.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct Ranking {
     ranking: Ranked,

@@ -1,4 +1,4 @@
-//! Posts: data frames or files in, beliefs out; texts scored; the command line.
+//! From posts (data frames or files) to beliefs; scores of texts; the command line.
 
 use crate::columns::plain_batches;
 use crate::discover::BeliefColumns;
@@ -55,14 +55,14 @@ impl Posts {
     }
 }
 
-/// Users who may count: a file, or their names.
+/// Users to keep: a file, or their names.
 #[derive(FromPyObject)]
 pub(crate) enum UsersArgument {
     File(PathBuf),
     Names(Vec<String>),
 }
 
-/// Which posts count, and as what.
+/// Options of reading, selection and scoring.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct PostOptions {
     pub(crate) options: headwater_posts::PostOptions,
@@ -158,7 +158,7 @@ fn text_model(scorer: &str, model: Option<String>) -> PyResult<Option<ModelSourc
         ("roberta", None) => Err(PyValueError::new_err(
             "scorer=\"roberta\" needs model\nhint: give the folder of a model, such as a copy of twitter-roberta-base-sentiment",
         )),
-        (_, Some(_)) => Err(PyValueError::new_err("model is for scorer=\"roberta\"; the others need none")),
+        (_, Some(_)) => Err(PyValueError::new_err("model is an argument of scorer=\"roberta\"")),
         (_, None) => Ok(None),
     }
 }
@@ -179,7 +179,7 @@ impl BadRowWarnings {
 
     pub(crate) fn warnings(self) -> Vec<String> {
         let more = self.count - self.first.len();
-        let more = (more > 0).then(|| format!("and {more} more rows that cannot be read"));
+        let more = (more > 0).then(|| format!("and {more} more unreadable rows"));
         self.first.into_iter().chain(more).collect()
     }
 }
@@ -256,7 +256,7 @@ pub(crate) fn score<'py>(
     scores.into_pyarray(py).reshape([count, 3])
 }
 
-/// A text model, fetched where it is the name of one on the hub.
+/// A text model, downloaded where it is a name on the hub.
 fn open(source: &ModelSource) -> Result<Box<dyn Scorer>, PyError> {
     let mut stage = None;
     let mut fetched = |_: &str, done: u64, total: u64| {

@@ -1,4 +1,4 @@
-//! Streams: a learner that takes frame after frame, and can be put to rest in a pickle.
+//! Streams: learners that take frame after frame and can be pickled.
 
 use crate::beliefs::{BELIEFS, Frames, Graph, Numbers, marks};
 use crate::error::PyError;
@@ -60,7 +60,7 @@ impl Learner for Gsl {
     }
 }
 
-/// A learner, and what everybody last said: the silent repeat it. Who has not spoken yet is neutral.
+/// A learner and the last belief of each agent, which silent agents repeat; agents who have not spoken yet are neutral.
 #[derive(Serialize, Deserialize)]
 struct Stream<L> {
     learner: L,
@@ -68,7 +68,7 @@ struct Stream<L> {
     seen: usize,
     /// Beliefs that were repeated.
     repeated: usize,
-    /// What was noticed on the way.
+    /// Detected changes.
     changes: Vec<Change>,
 }
 
@@ -111,7 +111,7 @@ impl<L: Learner> Stream<L> {
     }
 }
 
-/// A stream that several threads of Python's may hold. Whoever waits for it lets the interpreter go on.
+/// A stream that several Python threads may share; waiting for it releases the interpreter.
 struct Held<L> {
     roster: Roster,
     stream: Mutex<Stream<L>>,
@@ -179,7 +179,7 @@ impl<L: Learner> Held<L> {
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
         ciborium::from_reader(data)
             .map(Held::new)
-            .map_err(|error| PyValueError::new_err(format!("these bytes are no saved stream: {error}")))
+            .map_err(|error| PyValueError::new_err(format!("not a saved stream: {error}")))
     }
 }
 
@@ -187,12 +187,66 @@ fn roster(agents: Vec<String>, hypotheses: Vec<String>) -> PyResult<Roster> {
     Ok(Roster::new(agents, hypotheses).map_err(PyError::from)?)
 }
 
+/// The methods of a stream class beside its constructor, which differs.
+macro_rules! stream_class {
+    ($class:ident, $($constructor:tt)*) => {
+        #[pymethods]
+        impl $class {
+            $($constructor)*
+
+            #[pyo3(signature = (frames, log_ratios = false, silent = None, progress = None))]
+            fn push(
+                &self,
+                py: Python<'_>,
+                frames: &Bound<'_, PyAny>,
+                log_ratios: bool,
+                silent: Option<PyReadonlyArray2<'_, bool>>,
+                progress: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<()> {
+                self.0.push(py, frames, log_ratios, &silent, progress)
+            }
+
+            #[getter]
+            fn seen(&self, py: Python<'_>) -> usize {
+                self.0.seen(py)
+            }
+
+            #[getter]
+            fn agents(&self) -> Vec<String> {
+                self.0.roster.agents().to_vec()
+            }
+
+            #[getter]
+            fn hypotheses(&self) -> Vec<String> {
+                self.0.roster.hypotheses().to_vec()
+            }
+
+            fn changes(&self, py: Python<'_>) -> String {
+                self.0.changes(py)
+            }
+
+            fn model(&self, py: Python<'_>) -> PyResult<Model> {
+                self.0.model(py)
+            }
+
+            fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+                self.0.to_bytes(py)
+            }
+
+            #[staticmethod]
+            fn from_bytes(data: &[u8]) -> PyResult<Self> {
+                Held::from_bytes(data).map($class)
+            }
+        }
+    };
+}
+
 /// The whitened learner on a stream.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct Tracker(Held<Watching>);
 
-#[pymethods]
-impl Tracker {
+stream_class! {
+    Tracker,
     #[new]
     #[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
     #[pyo3(signature = (
@@ -222,58 +276,14 @@ impl Tracker {
         let params = TrackParams { whitened, memory: memory(forget, recent)?, window: None };
         Ok(Tracker(Held::new(Stream::new(Watching::new(roster, params).map_err(PyError::from)?))))
     }
-
-    #[pyo3(signature = (frames, log_ratios = false, silent = None, progress = None))]
-    fn push(
-        &self,
-        py: Python<'_>,
-        frames: &Bound<'_, PyAny>,
-        log_ratios: bool,
-        silent: Option<PyReadonlyArray2<'_, bool>>,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        self.0.push(py, frames, log_ratios, &silent, progress)
-    }
-
-    #[getter]
-    fn seen(&self, py: Python<'_>) -> usize {
-        self.0.seen(py)
-    }
-
-    #[getter]
-    fn agents(&self) -> Vec<String> {
-        self.0.roster.agents().to_vec()
-    }
-
-    #[getter]
-    fn hypotheses(&self) -> Vec<String> {
-        self.0.roster.hypotheses().to_vec()
-    }
-
-    fn changes(&self, py: Python<'_>) -> String {
-        self.0.changes(py)
-    }
-
-    fn model(&self, py: Python<'_>) -> PyResult<Model> {
-        self.0.model(py)
-    }
-
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.0.to_bytes(py)
-    }
-
-    #[staticmethod]
-    fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        Held::from_bytes(data).map(Tracker)
-    }
 }
 
 /// The paper's learner on a stream.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct GslStream(Held<Gsl>);
 
-#[pymethods]
-impl GslStream {
+stream_class! {
+    GslStream,
     #[new]
     #[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
     #[pyo3(signature = (
@@ -299,49 +309,5 @@ impl GslStream {
             learner = learner.within(support).map_err(PyError::from)?;
         }
         Ok(GslStream(Held::new(Stream::new(learner))))
-    }
-
-    #[pyo3(signature = (frames, log_ratios = false, silent = None, progress = None))]
-    fn push(
-        &self,
-        py: Python<'_>,
-        frames: &Bound<'_, PyAny>,
-        log_ratios: bool,
-        silent: Option<PyReadonlyArray2<'_, bool>>,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        self.0.push(py, frames, log_ratios, &silent, progress)
-    }
-
-    #[getter]
-    fn seen(&self, py: Python<'_>) -> usize {
-        self.0.seen(py)
-    }
-
-    #[getter]
-    fn agents(&self) -> Vec<String> {
-        self.0.roster.agents().to_vec()
-    }
-
-    #[getter]
-    fn hypotheses(&self) -> Vec<String> {
-        self.0.roster.hypotheses().to_vec()
-    }
-
-    fn changes(&self, py: Python<'_>) -> String {
-        self.0.changes(py)
-    }
-
-    fn model(&self, py: Python<'_>) -> PyResult<Model> {
-        self.0.model(py)
-    }
-
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.0.to_bytes(py)
-    }
-
-    #[staticmethod]
-    fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        Held::from_bytes(data).map(GslStream)
     }
 }

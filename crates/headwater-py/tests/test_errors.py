@@ -136,7 +136,7 @@ CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "Posts, no preset": (ValueError, "^preset is", lambda: headwater.beliefs_from_posts(posts(), preset="usenet")),
     "Posts, no scorer": (ValueError, "^scorer is", lambda: headwater.beliefs_from_posts(posts(), scorer="me")),
     "Posts, no model": (ValueError, "needs model", lambda: headwater.beliefs_from_posts(posts(), scorer="roberta")),
-    "Posts, needless model": (ValueError, "^model is for", lambda: headwater.beliefs_from_posts(posts(), model="m")),
+    "Posts, needless model": (ValueError, "^model is an argument of", lambda: headwater.beliefs_from_posts(posts(), model="m")),
     "Discover, bins": (ValueError, 'hint: .*bin="6h"', lambda: headwater.discover(posts())),
     "Discover, graph": (
         ValueError,
@@ -145,17 +145,17 @@ CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     ),
     "Discover, edges": (
         ValueError,
-        "leave graph out",
+        "omit graph",
         lambda: headwater.discover(days(), graph=[("ann", "zed"), ("bob", "zed")]),
     ),
     "Discover, users": (
         ValueError,
-        "the same in users and graph",
+        "the same names in users and graph",
         lambda: headwater.discover(posts(), graph=[("ann", "bob")], users=["zed"]),
     ),
     "Discover, scores": (
         ValueError,
-        "choose another scorer",
+        "use another scorer",
         lambda: headwater.discover(days().assign(text="great"), null=0),
     ),
     "Discover, strengths": (
@@ -187,9 +187,9 @@ CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     ),
     "Constraint": (ValueError, "constraint", lambda: Whitened(constraint="tight").fit(BELIEFS)),
     "Export": (ValueError, "gexf", lambda: headwater.export(MODEL, "network.docx")),
-    "Draws": (ValueError, "give the beliefs", lambda: headwater.rank(MODEL, bootstrap=True)),
+    "Draws": (ValueError, "need the beliefs", lambda: headwater.rank(MODEL, bootstrap=True)),
     "Draws, too few": (ValueError, "20", lambda: headwater.rank(MODEL, BELIEFS, bootstrap=3)),
-    "Model": (TypeError, "wanted a Model", lambda: headwater.rank(BELIEFS)),
+    "Model": (TypeError, "expected a Model", lambda: headwater.rank(BELIEFS)),
     "Texts, one": (TypeError, "put it into a list", lambda: headwater.score("great")),
     "Texts, none": (ValueError, "position 1 is None", lambda: headwater.score(["great", None])),
     "Texts, nan": (

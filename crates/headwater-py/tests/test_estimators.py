@@ -55,7 +55,7 @@ def test_learned_attributes(learner: Any, beliefs: np.ndarray) -> None:
     learner = type(learner)(**learner.get_params())
     for attribute in LEARNED:
         assert not hasattr(learner, attribute)
-        with pytest.raises(headwater.NotFitted, match="has not learned yet"):
+        with pytest.raises(headwater.NotFitted, match="is not fitted"):
             getattr(learner, attribute)
     assert learner.fit(beliefs) is learner
     assert learner.combination_.shape == (6, 6) and learner.evidence_.shape == (6, 2)
@@ -125,7 +125,7 @@ def test_exact_where_it_can_be(world: tuple[np.ndarray, headwater.Model]) -> Non
 
 
 def test_the_papers_learner_needs_a_number(beliefs: np.ndarray) -> None:
-    sentence = "cannot estimate δ: it needs a number for adaptation"
+    sentence = "cannot estimate δ and needs a number for adaptation"
     with pytest.raises(ValueError, match=sentence):
         GSL().fit(beliefs)
     with pytest.raises(ValueError, match=sentence):
@@ -157,12 +157,12 @@ def test_choice_and_common(quiet: np.ndarray) -> None:
     named = StateSpace(rounds=3, common=dict.fromkeys("0123", "all")).fit(quiet)
     assert whole.diagnostics_["smoothing"]["common"]["groups"] == [0, 0, 0, 0]
     np.testing.assert_array_equal(whole.combination_, named.combination_)
-    with pytest.warns(headwater.HeadwaterWarning, match="no group of 2 agents"):
+    with pytest.warns(headwater.HeadwaterWarning, match="2 agents without a group"):
         some = StateSpace(rounds=3, common={"1": "red", "2": "blue"}).fit(quiet)
     assert some.diagnostics_["smoothing"]["common"]["groups"] == [0, 1, 2, 0]
     with pytest.raises(ValueError, match="names none of the agents"):
         StateSpace(common={"ann": "red"}).fit(quiet)
-    with pytest.raises(ValueError, match="wanted None"):
+    with pytest.raises(ValueError, match="must be None"):
         StateSpace(common="everybody").fit(quiet)
 
 
@@ -226,7 +226,7 @@ def test_changes_are_noticed() -> None:
 
 
 def test_a_whole_fit_keeps_no_stream(beliefs: np.ndarray) -> None:
-    with pytest.raises(RuntimeError, match="keeps no stream"):
+    with pytest.raises(RuntimeError, match="cannot continue as a stream"):
         Whitened().fit(beliefs).learn_one(beliefs[0])
     assert not hasattr(StateSpace(), "learn_one")
 
@@ -305,12 +305,12 @@ def test_strangers_in_a_stream(beliefs: np.ndarray) -> None:
     "frame", [np.full(6, 0.5), np.full((2, 6, 3), 1 / 3), np.full((5, 3), 1 / 3), np.full((6, 2), 0.5)]
 )
 def test_frames_of_another_shape(frame: np.ndarray, beliefs: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="wanted|must be"):
         Whitened().learn_many(beliefs[:5]).learn_one(frame)
 
 
 def test_nothing_to_begin_with() -> None:
-    with pytest.raises(ValueError, match="nobody speaks"):
+    with pytest.raises(ValueError, match="all agents are silent"):
         Whitened().learn_one({"ann": None})
     assert not hasattr(Whitened().learn_many([]), "agents_")
 

@@ -134,12 +134,12 @@ def test_graphs_of_every_kind(beliefs: np.ndarray, world: tuple[np.ndarray, head
     "graph", [["ab"], [("0",)], [("0", "1", 1.0), ("1", "0")], pandas.DataFrame({"from": ["0"], "to": ["1"]})]
 )
 def test_graphs_that_cannot_be_used(graph: Any, beliefs: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="wanted|source,target|weight"):
+    with pytest.raises(ValueError, match="must be|source,target|weight"):
         Whitened(graph=graph).fit(beliefs)
 
 
 def test_names_of_agents_are_strings_or_whole_numbers(beliefs: np.ndarray) -> None:
-    with pytest.raises(TypeError, match="wanted a string or a whole number"):
+    with pytest.raises(TypeError, match="must be a string or an integer"):
         Whitened(graph=[(0.5, "1")]).fit(beliefs)
 
 

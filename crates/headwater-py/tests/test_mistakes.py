@@ -30,7 +30,7 @@ def test_hypotheses_of_a_stream_go_by_name(order: list[str]) -> None:
     stream = Whitened().learn_many(first).learn_many(rest[["time", "agent", *order]])
     assert stream.hypotheses_ == ["p", "q", "r"] and stream.changes_ == whole.changes_
     np.testing.assert_allclose(stream.evidence_, whole.evidence_, atol=1e-9)
-    with pytest.raises(headwater.UnknownName, match="x, y, z; this stream knows p, q, r"):
+    with pytest.raises(headwater.UnknownName, match="x, y, z, but those of this stream are p, q, r"):
         stream.learn_many(long(("x", "y", "z")))
 
 

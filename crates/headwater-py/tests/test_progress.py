@@ -64,5 +64,5 @@ def test_no_bar_without_tqdm(monkeypatch: pytest.MonkeyPatch, beliefs: np.ndarra
 
 
 def test_what_progress_may_be(beliefs: np.ndarray) -> None:
-    with pytest.raises(TypeError, match="wanted True, False or a function"):
+    with pytest.raises(TypeError, match="must be True, False or a function"):
         Whitened(progress="often").fit(beliefs)

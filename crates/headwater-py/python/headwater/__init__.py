@@ -1,6 +1,5 @@
-"""Headwater finds where opinions come from: who listens to whom, how well informed each one is, and who therefore
-drives what a group ends up believing. It does so from public beliefs alone, and says so when the data do not support an
-answer.
+"""Headwater finds influencers from public beliefs: who listens to whom, how well informed each agent is, and who drives
+the opinion of the group. It reports intervals and a permutation test, and says so when the data do not support an answer.
 
 Beliefs are arrays T×N×|Θ| of probabilities (NaN is silence) or long data frames with the columns time, agent and one
 per hypothesis. Three estimators learn from them: `Whitened` (complete beliefs), `StateSpace` (noise and silence) and
@@ -9,11 +8,11 @@ per hypothesis. Three estimators learn from them: `Whitened` (complete beliefs),
 >>> import headwater
 >>> beliefs, truth = headwater.simulate(agents=20, steps=100)
 >>> learner = headwater.Whitened().fit(beliefs)
->>> headwater.compare(learner, truth)["top_k_hit"]  # the true three most influential, found
+>>> headwater.compare(learner, truth)["top_k_hit"]  # share of the true top three that was found
 1.0
 
-`rank` says who drives opinion and how sure that is, `explain` why, `report` makes a page of it, and `discover` does
-everything from a data frame of posts. The guide is docs/how-to/python.md.
+`rank` ranks the agents by influence, `explain` explains the rank of one agent, `report` makes a page, and `discover` ranks
+influencers from posts. The guide is docs/how-to/python.md.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _Verdict = tuple[Literal["supported", "no-evidence", "not-tested"], str, float |
 
 @final
 class Beliefs:
-    """T steps of N agents, in the library's own shape: what learners take."""
+    """T steps of N agents, as log-ratios."""
 
     @staticmethod
     def from_array(
@@ -46,7 +46,7 @@ class Beliefs:
 
 @final
 class Graph:
-    """Who may hear whom, by name."""
+    """Who may listen to whom, by name."""
 
     @staticmethod
     def from_file(path: str) -> Graph: ...
@@ -55,7 +55,7 @@ class Graph:
 
 @final
 class Model:
-    """What a learner found."""
+    """A learned or given model."""
 
     @staticmethod
     def load(path: str) -> Model: ...
@@ -140,14 +140,14 @@ class Model:
 
 @final
 class Ranking:
-    """Who drives what the group believes, and how sure that is."""
+    """A ranking with its verdict."""
 
     @staticmethod
     def from_json(text: str) -> Ranking: ...
     def json(self) -> str:
         """As `headwater rank --format json` prints it."""
     def columns(self) -> dict[str, _Column]:
-        """The agents' rows, column by column; a column that was not asked for is absent, a cell that is absent is NaN or ""."""
+        """The agents' rows, column by column; columns that were not computed are absent, missing cells are NaN or ""."""
     @property
     def verdict(self) -> _Verdict: ...
     @property
@@ -205,7 +205,7 @@ def gsl(
 
 @final
 class Tracker:
-    """The whitened learner on a stream: a frame at a time, changes noticed."""
+    """The whitened learner on a stream, with change detection."""
 
     def __new__(
         cls,
@@ -234,7 +234,7 @@ class Tracker:
     @property
     def hypotheses(self) -> list[str]: ...
     def changes(self) -> str:
-        """JSON: what was noticed so far, as in `Model.changes`."""
+        """JSON: the changes detected so far, as in `Model.changes`."""
     def model(self) -> Model: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -270,7 +270,7 @@ class GslStream:
     @property
     def hypotheses(self) -> list[str]: ...
     def changes(self) -> str:
-        """JSON: what was noticed so far, as in `Model.changes`."""
+        """JSON: the changes detected so far, as in `Model.changes`."""
     def model(self) -> Model: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -310,7 +310,7 @@ class Posts:
 
 @final
 class PostOptions:
-    """Which posts count, and as what."""
+    """Options of reading, selection and scoring."""
 
     def __new__(
         cls,
@@ -336,7 +336,7 @@ class PostOptions:
 
 @final
 class Discovery:
-    """What a run found."""
+    """The results of a run."""
 
     @property
     def folder(self) -> PathLike[str] | str | None: ...
@@ -379,7 +379,7 @@ def discover(
     progress: _Progress | None = None,
     threads: int | None = None,
 ) -> tuple[Discovery, list[str]]:
-    """What the pipeline finds, and warnings. Nothing is written unless `out` is given."""
+    """The results of the pipeline, and warnings. Nothing is written unless `out` is given."""
 
 def score(
     texts: Sequence[str],
@@ -392,4 +392,4 @@ def score(
 
 def write_text(path: str, text: str) -> None: ...
 def run(arguments: Sequence[str]) -> int:
-    """The command line, `headwater` included: the exit code."""
+    """Runs the command line (`headwater` is the first argument) and returns the exit code."""

@@ -1,5 +1,5 @@
-"""What agents said. In: arrays, long data frames, files, frames of a stream, worlds to simulate. Out: the library's own
-shape, arrays T×N×|Θ| with NaN for silence, and data frames with the columns time, agent and one per hypothesis."""
+"""Beliefs: from arrays, long data frames, files, frames of a stream and simulations, to arrays T×N×|Θ| with NaN for silence
+and data frames with the columns time, agent and one per hypothesis."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Silent: TypeAlias = "NDArray[np.bool_] | None"
 
 
 def as_beliefs(beliefs: BeliefsLike, log_ratios: bool = False) -> _headwater.Beliefs:
-    """What learners take.
+    """Beliefs for a learner.
 
     >>> import numpy as np
     >>> as_beliefs(np.full((30, 4, 2), 0.5)).agents
@@ -47,22 +47,22 @@ def cells(values: object) -> tuple[Cells, Silent]:
     """Numbers as the compiled part takes them, copied only where their type makes it necessary, and which cells a mask
     hides."""
     if hasattr(values, "tocsc"):
-        raise TypeError("beliefs are a dense array T×N×|Θ| with NaN for silence; met a sparse one: use .toarray()")
+        raise TypeError("beliefs must be a dense array T×N×|Θ| with NaN for silence, not a sparse one: use .toarray()")
     array = np.asarray(values.data if isinstance(values, np.ma.MaskedArray) else values)
     if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: beliefs are real numbers; met an array of {array.dtype}")
+        raise ValueError(f"Complex data not supported: beliefs must be real numbers, not {array.dtype}")
     if array.dtype.kind not in "fiubO":
-        raise ValueError(f"beliefs are numbers; met an array of {array.dtype}")
-    # What was written in few digits stays so: the learner judges by them what can be exact.
+        raise ValueError(f"beliefs must be numbers, not {array.dtype}")
+    # Single precision is kept: the learner decides by it what can be exact.
     few = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     numbers = np.require(array, np.float32 if few else np.float64, "A")
-    # A wrong shape is said of the numbers.
+    # A wrong shape is reported for the numbers, not for the mask.
     fitting = array.ndim in (2, 3) and array.size > 0
     return numbers, _hidden(np.ma.getmask(values)) if fitting and isinstance(values, np.ma.MaskedArray) else None
 
 
 def _hidden(mask: Any) -> Silent:
-    """The agents that a mask silences; all of a belief is hidden, or nothing."""
+    """The agents whose beliefs are masked; a belief is masked as a whole or not at all."""
     if mask is np.ma.nomask or mask.ndim < 3:
         return None if mask is np.ma.nomask else cast("NDArray[np.bool_]", mask)
     silent = mask.all(axis=-1)
@@ -70,7 +70,7 @@ def _hidden(mask: Any) -> Silent:
     if len(halves):
         step, agent = halves[0]
         raise ValueError(
-            f"step {step}, agent {agent}: some hypotheses are masked and others are not; silence masks all of them"
+            f"step {step}, agent {agent}: some hypotheses are masked and others are not; mask all of them for silence"
         )
     return cast("NDArray[np.bool_]", silent)
 
@@ -91,7 +91,7 @@ def stacked(
     wanted = (2, 3) if log_ratios else (3,)
     if array.ndim not in wanted:
         shapes = "N×H or N log-ratios" if log_ratios else "N×|Θ| probabilities"
-        raise ValueError(f"a frame has shape {array.shape[1:]}; wanted {shapes}")
+        raise ValueError(f"a frame has shape {array.shape[1:]}, but must be {shapes}")
     return array, silent, None
 
 
@@ -108,7 +108,7 @@ def _by_name(
     if width is None:
         width = max((len(belief) for _, _, belief in rows), default=0)
     if width == 0:
-        raise ValueError("nobody speaks in the first frames, so that nothing says how many hypotheses there are")
+        raise ValueError("all agents are silent in the first frames, so the number of hypotheses is not known")
     array = np.full((len(frames), len(names), width), np.nan)
     for step, place, belief in rows:
         # A single NaN is silence, whatever the number of hypotheses.
@@ -142,7 +142,7 @@ def aligned(beliefs: _headwater.Beliefs, agents: Sequence[str], hypotheses: Sequ
         strangers = set(places).symmetric_difference(hypotheses)
         if strangers:
             raise UnknownName(
-                f"the hypotheses are {', '.join(beliefs.hypotheses)}; this stream knows {', '.join(hypotheses)}"
+                f"the hypotheses are {', '.join(beliefs.hypotheses)}, but those of this stream are {', '.join(hypotheses)}"
             )
         # log ψ(θ_0)/ψ(θ_j) for all j, seen from another reference.
         whole = np.concatenate([np.zeros_like(array[..., :1]), array], axis=2)[..., [places[name] for name in hypotheses]]
@@ -196,7 +196,7 @@ def simulate(
     log_ratios: bool = False,
     progress: ProgressLike = False,
 ) -> tuple[NDArray[np.float64], Model]:
-    """A world with a known answer: what its agents say, T×N×|Θ| with NaN for silence, and the truth.
+    """Simulates a network: the beliefs of its agents, T×N×|Θ| with NaN for silence, and the true model.
 
     The options are those of ``headwater simulate``: `likelihoods` is "appendix", "released" or "gaussian[:DIM]", the
     first `influential` agents are the well-informed ones, `changes` are "topology:EVERY:PROBABILITY",

@@ -1,4 +1,4 @@
-"""What a notebook shows. In: a verdict, numbers, a figure, a page. Out: HTML; every name is treated as hostile text."""
+"""HTML for notebooks; names are escaped as untrusted text."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Outcome: TypeAlias = Literal["supported", "no-evidence", "not-tested"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the data support an answer, and why. True only where they do.
+    """Whether the data support an answer, and why. Its truth value is that of `supported`.
 
-    `outcome` is "supported", "no-evidence" (a permutation test was run, and they do not) or "not-tested" (none was run).
+    `outcome` is "supported", "no-evidence" (a permutation test was run and failed) or "not-tested" (none was run).
 
     >>> verdict = Verdict("no-evidence", "No evidence", 0.4)
     >>> verdict.supported, bool(verdict), str(verdict)
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def percent(share: float) -> str:
-    """A share as people read it; empty where there is none.
+    """A share as a percentage; empty for NaN.
 
     >>> percent(0.1234), percent(float("nan"))
     ('12.3%', '')
@@ -56,7 +56,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """Four digits; empty where there is none."""
+    """Four significant digits; empty for NaN."""
     return "" if value != value else f"{value:.4g}"
 
 
@@ -72,7 +72,7 @@ def note(text: str) -> str:
 
 
 def agents_table(columns: Mapping[str, Any]) -> str:
-    """The first agents of a ranking, with what is known of how sure that is."""
+    """The first agents of a ranking, with intervals and p-values where known."""
     shown: list[tuple[str, str, Callable[[Any], str]]]
     shown = [("", "rank", str), ("agent", "agent", str), ("share", "share", percent)]
     shown += [("90% from", "share_low", percent), ("to", "share_high", percent), ("p", "p_value", number)]

@@ -1,8 +1,8 @@
-"""What can go wrong, and what deserves a warning. In: sentences of the library. Out: exceptions and warnings.
+"""Exceptions and warnings.
 
 The library's own errors are built-in exceptions, with hints that name keyword arguments: ``ValueError`` (the data or an
 option cannot be used), ``KeyError`` (a name that is not there), ``RuntimeError`` (something that cannot be computed)
-and ``OSError`` (a file). Here are those that needed a name."""
+and ``OSError`` (a file). This module defines the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 
 class UnknownName(KeyError):
-    """A name of an agent or a hypothesis that is not there.
+    """An unknown agent or hypothesis.
 
     >>> str(UnknownName("there is no agent here"))  # a KeyError would add quotes
     'there is no agent here'
@@ -24,23 +24,23 @@ class UnknownName(KeyError):
 
 
 class NotFitted(ValueError, AttributeError):
-    """Something was asked of an estimator that has not learned, or not seen enough."""
+    """The estimator is not fitted, or has seen too few steps."""
 
 
 class HeadwaterWarning(UserWarning):
-    """What a reader must know of the data or of a fit."""
+    """A warning about the data or a fit."""
 
 
 class NoEvidence(HeadwaterWarning):
-    """The data do not support an answer: what follows is a list of numbers, not a finding."""
+    """The data do not support an answer; the ranking may be due to chance."""
 
 
 class NotTested(HeadwaterWarning):
-    """No permutation test was run, so that nothing shows whether the data support an answer."""
+    """No permutation test was run; whether the data support an answer is not known."""
 
 
 def tell(texts: Iterable[str], category: type[Warning] = HeadwaterWarning) -> None:
-    """Warns of each text once, naming the line outside this package that led here."""
+    """Warns of each text once, at the calling line outside this package."""
     level = 1
     while sys._getframe(level).f_globals.get("__package__") == __package__ and sys._getframe(level).f_back is not None:
         level += 1
@@ -49,7 +49,7 @@ def tell(texts: Iterable[str], category: type[Warning] = HeadwaterWarning) -> No
 
 
 def whole(**given: object) -> None:
-    """Refuses what is no whole number from zero on, by the name of its parameter; None is what is not given.
+    """Refuses arguments that are not non-negative integers, by name; None is accepted.
 
     >>> whole(rounds=-1)
     Traceback (most recent call last):
@@ -57,11 +57,11 @@ def whole(**given: object) -> None:
     """
     for name, value in given.items():
         if value is not None and not (isinstance(value, numbers.Integral) and int(value) >= 0):
-            raise ValueError(f"{name} is {value!r}, but must be a whole number, zero or more")
+            raise ValueError(f"{name} is {value!r}, but must be a non-negative integer")
 
 
 def real(**given: object) -> None:
-    """Refuses what is no number, by the name of its parameter; None is what is not given."""
+    """Refuses arguments that are not numbers, by name; None is accepted."""
     for name, value in given.items():
         if value is not None and not isinstance(value, numbers.Real):
             raise ValueError(f"{name} is {value!r}, but must be a number")

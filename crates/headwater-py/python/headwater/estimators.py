@@ -1,7 +1,7 @@
-"""Learners in scikit-learn's manner. In: beliefs, whole or frame by frame. Out: attributes with a trailing underscore.
+"""Estimators with the conventions of scikit-learn: learned attributes have a trailing underscore.
 
-Parameters are stored as given and looked at by `fit`; nothing here needs scikit-learn, and everything works with its
-``clone``. `Whitened` and `GSL` also learn from streams, in river's manner: `learn_one`, `learn_many`, `changes_`.
+Parameters are stored as given and checked by `fit`. scikit-learn is not required; its ``clone`` works. `Whitened` and `GSL`
+also learn from streams with the conventions of river: `learn_one`, `learn_many`, `changes_`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Stream: TypeAlias = _headwater.Tracker | _headwater.GslStream
 
 
 class _Learner:
-    """What all estimators share: parameters by name, and the learned attributes, which come from the model."""
+    """Base of all estimators: parameters by name, and learned attributes taken from the model."""
 
     log_ratios: bool
     progress: ProgressLike
@@ -55,7 +55,7 @@ class _Learner:
         return self
 
     def _check_numbers(self) -> None:
-        """Parameters that should be numbers and are not are named here; their ranges are the compiled part's."""
+        """Checks the types of numeric parameters; the compiled part checks their ranges."""
         for field in fields(cast(Any, self)):
             kind = str(field.type).partition(" ")[0]
             if kind in ("int", "float"):
@@ -63,9 +63,9 @@ class _Learner:
 
     @property
     def model_(self) -> Model:
-        """All that was learned."""
+        """The learned model."""
         if self._model is None and self._stream is None:
-            raise NotFitted(f"this {type(self).__name__} has not learned yet: call fit first")
+            raise NotFitted(f"this {type(self).__name__} is not fitted: call fit first")
         if self._model is None and self._stream is not None:
             try:
                 self._model = Model(self._stream.model())
@@ -90,12 +90,12 @@ class _Learner:
 
     @property
     def centrality_(self) -> NDArray[np.float64]:
-        """How much the network listens to each agent; sums to one."""
+        """Weight that the network gives each agent, directly and through others; sums to one."""
         return self.model_.centrality
 
     @property
     def informativeness_(self) -> NDArray[np.float64]:
-        """How much each agent knows."""
+        """How strongly each agent's own evidence supports the truth."""
         return self.model_.informativeness
 
     @property
@@ -105,7 +105,7 @@ class _Learner:
 
     @property
     def diagnostics_(self) -> dict[str, Any]:
-        """How sure the fit is."""
+        """Status of the weights, forecast skill, warnings."""
         return self.model_.diagnostics
 
     @property
@@ -155,20 +155,20 @@ class _Learner:
 
 
 class _Streaming(_Learner):
-    """What learners on a stream share: frames in, a model whenever it is asked for."""
+    """Base of estimators that learn from streams."""
 
     @property
     def changes_(self) -> list[dict[str, Any]]:
-        """What changed on the way: time, kind, listeners, since."""
+        """Detected changes: time, kind, listeners, since."""
         if self._stream is None:
             return list(self.model_.changes)
         return cast("list[dict[str, Any]]", json.loads(self._stream.changes()))
 
     def learn_one(self, frame: FrameLike) -> Self:
-        """Takes what all agents say at one step: N×|Θ| probabilities (with `log_ratios` N×H or N), or a dict of them by
-        agent, in which a single number is the probability of the reference. Whoever is absent, None or NaN is silent.
+        """Learns from one step: N×|Θ| probabilities (with `log_ratios` N×H or N), or a dict of them by agent, in which a
+        single number is the probability of the reference. Agents that are absent, None or NaN are silent.
 
-        The first frame, or the first frames of `learn_many`, say which agents there are.
+        The first frame, or the first call of `learn_many`, defines the agents.
         """
         if is_frame(frame):
             raise TypeError(
@@ -177,7 +177,7 @@ class _Streaming(_Learner):
         return self._take(*stacked([frame], self._known(), self.log_ratios, self._width()))
 
     def learn_many(self, frames: BeliefsLike | Iterable[FrameLike]) -> Self:
-        """Takes several frames: an array T×N×|Θ|, a list of what `learn_one` takes, a long data frame, or a file."""
+        """Learns from several steps: an array T×N×|Θ|, a list of frames as for `learn_one`, a long data frame, or a file."""
         if isinstance(frames, str) or hasattr(frames, "__fspath__") or is_frame(frames):
             beliefs = as_beliefs(cast(BeliefsLike, frames), self.log_ratios)
             known = self._known()
@@ -194,8 +194,8 @@ class _Streaming(_Learner):
         """The agents of a stream under way."""
         if self._stream is None and self._model is not None:
             raise RuntimeError(
-                f"this {type(self).__name__} learned from a whole series and keeps no stream; learn from the first "
-                "frame on with an estimator that was not fitted (sklearn.base.clone makes one)"
+                f"this {type(self).__name__} was fitted to a whole series and cannot continue as a stream; use an unfitted "
+                "estimator (sklearn.base.clone makes one) and learn from the first frame on"
             )
         return None if self._stream is None else self._stream.agents
 
@@ -210,7 +210,7 @@ class _Streaming(_Learner):
         log_ratios = self.log_ratios or hypotheses is not None
         known = self._known()
         if array.ndim != 3 and not (log_ratios and array.ndim == 2):
-            raise ValueError(f"frames have shape {array.shape}; wanted T×N×{'H or T×N' if log_ratios else '|Θ|'}")
+            raise ValueError(f"frames have shape {array.shape}, but must be T×N×{'H or T×N' if log_ratios else '|Θ|'}")
         if known is None:
             self._check_numbers()
             width = (array.shape[2] if array.ndim == 3 else 1) + log_ratios
@@ -220,7 +220,7 @@ class _Streaming(_Learner):
         return self._feed(cast(_Stream, self._stream), array, log_ratios, silent)
 
     def _feed(self, stream: _Stream, array: Cells, log_ratios: bool, silent: Silent) -> Self:
-        """Frames before one that cannot be used are taken; only such frames make a stream ours."""
+        """Pushes frames; those before an invalid one are kept."""
         try:
             with reporting(self.progress) as report:
                 stream.push(array, log_ratios, silent, report)
@@ -247,10 +247,10 @@ class _Streaming(_Learner):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Whitened(_Streaming):
-    """The regression behind the paper's learner, solved at once: exact from a few dozen steps where it can be.
+    """Feasible generalised least squares: exact from a few dozen steps where the data allow it.
 
-    For complete beliefs; silence is filled with what was said last, counted and warned of. With `forget` or `recent`
-    the network may change on the way, and `changes_` says when it did.
+    For complete beliefs; silence is filled with the last belief, with a warning. With `forget` or `recent` a changing
+    network is tracked, and `changes_` lists the detected changes.
 
     >>> from headwater import simulate
     >>> beliefs, truth = simulate(agents=8, steps=100)
@@ -278,7 +278,7 @@ class Whitened(_Streaming):
     threads: int | None = None
 
     def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
-        """Learns from a whole series, and forgets what was learned before."""
+        """Learns from a whole series; earlier results are discarded."""
         self._check_numbers()
         given = as_beliefs(beliefs, self.log_ratios)
         with reporting(self.progress) as report:
@@ -314,10 +314,10 @@ class Whitened(_Streaming):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StateSpace(_Learner):
-    """For noise and silence: beliefs are hidden behind posts, and found together with the network.
+    """For noise and silence: a Kalman smoother estimates the beliefs together with the network.
 
-    There is no `learn_one`: every round of the fit goes through the whole series. `choice_` says why `weights` were
-    chosen as they were, where there was a choice.
+    There is no `learn_one`: every round of the fit uses the whole series. `choice_` tells which kind of `weights` was
+    selected and why, where there was a choice.
 
     >>> from headwater import simulate
     >>> beliefs, _ = simulate(agents=4, hypotheses=2, steps=60, silence=0.3)
@@ -339,7 +339,7 @@ class StateSpace(_Learner):
     threads: int | None = None
 
     def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
-        """Learns from a whole series, and forgets what was learned before."""
+        """Learns from a whole series; earlier results are discarded."""
         self._check_numbers()
         given = as_beliefs(beliefs, self.log_ratios)
         with reporting(self.progress) as report:
@@ -361,29 +361,29 @@ class StateSpace(_Learner):
         return self._learned(model, given)
 
     def _groups(self, agents: Sequence[str]) -> list[int] | None:
-        """The group of each agent, whose lagged mean is the common trend, numbered; agents without one share one."""
+        """The number of each agent's group, whose lagged mean is the common trend; agents without a group form one."""
         if self.common is None:
             return None
         if self.common == "network":
             return [0] * len(agents)
         if not isinstance(self.common, Mapping):
-            raise ValueError(f'common is {self.common!r}; wanted None, "network", or the group of each agent by name')
+            raise ValueError(f'common is {self.common!r}, but must be None, "network", or the group of each agent by name')
         given = {agent_name(agent): str(group) for agent, group in self.common.items()}
         unnamed = sum(agent not in given for agent in agents)
         if unnamed == len(agents):
-            raise ValueError("common names none of the agents; names must be the same, capitals included")
+            raise ValueError("common names none of the agents; use the same names (case-sensitive)")
         if unnamed:
-            tell([f"common names no group of {unnamed} agent{'s' * (unnamed > 1)}: one of their own"])
+            tell([f"{unnamed} agent{'s' * (unnamed > 1)} without a group in common: treated as a group of their own"])
         numbers: dict[str | None, int] = {}
         return [numbers.setdefault(given.get(agent), len(numbers)) for agent in agents]
 
 
 @dataclass(eq=False, repr=False)
 class GSL(_Streaming):
-    """The paper's learner, a stochastic gradient. δ must be given: `adaptation`.
+    """The paper's learner (graph social learning), stochastic gradient descent. `adaptation`, δ, must be given.
 
-    `tune` chooses `window`, `learning_rate` and `sparsity` by the forecast error on the last fifth of the steps; what
-    is in use is in `settings_`. `evidence` takes L̄ as known from a model, `initial` starts from a model's weights.
+    `tune` chooses `window`, `learning_rate` and `sparsity` by the forecast error on the last fifth of the steps; the
+    parameters in use are in `settings_`. `evidence` is a model whose L̄ is taken as known, `initial` one to start from.
 
     >>> from headwater import simulate
     >>> beliefs, truth = simulate(agents=8, steps=2000)
@@ -409,7 +409,7 @@ class GSL(_Streaming):
     threads: int | None = None
 
     def fit(self, beliefs: BeliefsLike, y: object = None) -> Self:
-        """Learns from a whole series, and forgets what was learned before."""
+        """Learns from a whole series; earlier results are discarded."""
         self._check_numbers()
         adaptation = self._number()
         given = as_beliefs(beliefs, self.log_ratios)
@@ -448,8 +448,8 @@ class GSL(_Streaming):
     def _number(self) -> float:
         if self.adaptation is None:
             raise ValueError(
-                "GSL cannot estimate δ: it needs a number for adaptation; the paper's simulations use 0.05, "
-                "its posts 0.0001"
+                "GSL cannot estimate δ and needs a number for adaptation; the paper uses 0.05 for simulations and 0.0001 for "
+                "posts"
             )
         return self.adaptation
 

@@ -1,5 +1,5 @@
-"""Data frames. In: pandas, polars, pyarrow, or whatever else speaks the Arrow PyCapsule interface. Out: the same kind,
-or the first of the three that is installed."""
+"""Data frames: pandas, polars, pyarrow, or any other with the Arrow PyCapsule interface. Results have the same kind, or that
+of the first of the three that is installed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ KINDS = ("pandas", "polars", "pyarrow")
 
 
 class ArrowStream(Protocol):
-    """Whatever hands its columns over as an Arrow stream."""
+    """An object that exports its columns as an Arrow stream."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 def kind_of(value: object) -> str | None:
-    """The library that a data frame or a column comes from, where it is one of ours.
+    """The library of a data frame or a column, where it is a supported one.
 
     >>> kind_of([1, 2]) is None
     True
@@ -35,14 +35,14 @@ def kind_of(value: object) -> str | None:
 
 
 def is_frame(value: object) -> bool:
-    """Whether something is a data frame, even one that cannot be handed over."""
+    """Whether something is a data frame, even one without Arrow export."""
     # A single column can be handed over as well, and is none.
     one_column = getattr(value, "ndim", 2) == 1 or type(value).__name__ in ("Series", "ChunkedArray")
     return not one_column and (hasattr(value, "__arrow_c_stream__") or kind_of(value) is not None)
 
 
 def stream_of(frame: object) -> ArrowStream:
-    """What the compiled part reads a data frame from."""
+    """The Arrow stream of a data frame."""
     kind = kind_of(frame)
     if kind == "pandas":
         if importlib.util.find_spec("pyarrow") is None:
@@ -53,20 +53,20 @@ def stream_of(frame: object) -> ArrowStream:
     if not hasattr(frame, "__arrow_c_stream__"):
         cure = {"pandas": "pandas 2.2 or later can: pip install -U pandas", "polars": "collect() it first"}
         raise TypeError(
-            f"a {type(frame).__module__}.{type(frame).__name__} cannot hand over its columns as an Arrow stream; "
+            f"a {type(frame).__module__}.{type(frame).__name__} cannot be exported as an Arrow stream; "
             f"{cure.get(kind or '', 'give a data frame')}"
         )
     return cast(ArrowStream, frame)
 
 
 def _without_index(frame: Any) -> Any:
-    """An index with names is columns; one without would become a column nobody asked for."""
+    """A named index becomes columns; an unnamed one is dropped."""
     named = any(name is not None for name in frame.index.names)
     return frame.reset_index(drop=not named)
 
 
 def make_frame(columns: Mapping[str, Column], kind: str | None = None, notes: Mapping[str, Any] | None = None) -> Frame:
-    """A data frame of these columns. `notes` go along where the kind has a place for them (pandas' attrs)."""
+    """A data frame of these columns. `notes` are attached where the kind supports it (pandas' attrs)."""
     kind = kind or next((name for name in KINDS if importlib.util.find_spec(name) is not None), None)
     if kind is None:
         raise ImportError("the result is a data frame: pip install pandas, polars or pyarrow")
@@ -85,7 +85,7 @@ def names_of(frame: Any) -> list[str]:
 
 
 def values_of(column: Any) -> list[Any]:
-    """The cells of a column, or of any other sequence, as Python's own."""
+    """The values of a column or of another sequence as a list."""
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             return cast("list[Any]", getattr(column, method)())

@@ -1,4 +1,4 @@
-"""Who may hear whom. In: a path, a data frame, pairs, or a networkx graph. Out: the compiled part's graph."""
+"""Graphs of who may listen to whom: from a path, a data frame, pairs, or a networkx graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Edges: TypeAlias = tuple[list[str], list[str], "list[float] | None"]
 
 
 def as_graph(graph: GraphLike | None) -> _headwater.Graph | None:
-    """What learners take as their support.
+    """The graph for a learner.
 
     >>> as_graph([("ann", "bob"), ("bob", "ann", 0.5)])
     Traceback (most recent call last):
@@ -30,12 +30,12 @@ def as_graph(graph: GraphLike | None) -> _headwater.Graph | None:
 
 
 def agent_name(name: object) -> str:
-    """Agents have names; numbers, as arrays and networkx have them, are taken as names."""
+    """The name of an agent; integers, as in arrays and networkx, are converted."""
     if isinstance(name, str):
         return name
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return str(name)
-    raise TypeError(f"{name!r} is no name of an agent; wanted a string or a whole number")
+    raise TypeError(f"{name!r} is not the name of an agent, which must be a string or an integer")
 
 
 def _edges(graph: Any) -> Edges:
@@ -43,7 +43,7 @@ def _edges(graph: Any) -> Edges:
     if is_frame(graph):
         met = names_of(graph)
         if not {"source", "target"} <= set(met):
-            raise ValueError(f"a graph has the columns source,target[,weight]; met {','.join(met)}")
+            raise ValueError(f"a graph needs the columns source,target[,weight], not {','.join(met)}")
         rows: Iterable[Sequence[Any]] = zip(
             *(values_of(graph[name]) for name in ("source", "target", "weight") if name in met)
         )
@@ -57,10 +57,10 @@ def _edges(graph: Any) -> Edges:
     weights: list[float] = []
     for row in rows:
         if isinstance(row, str) or not 2 <= len(row) <= 3:
-            raise ValueError(f"met the edge {row!r}; wanted (source, target) or (source, target, weight)")
+            raise ValueError(f"the edge {row!r} must be (source, target) or (source, target, weight)")
         sources.append(agent_name(row[0]))
         targets.append(agent_name(row[1]))
         weights.extend(float(weight) for weight in row[2:])
     if weights and len(weights) < len(sources):
-        raise ValueError("some edges have a weight and others have none; give all of them one, or none")
+        raise ValueError("some edges have a weight and others do not; give a weight to all edges or to none")
     return sources, targets, weights or None

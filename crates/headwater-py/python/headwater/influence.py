@@ -1,6 +1,4 @@
-"""Who drives what the group believes. In: a model, and as far as they are at hand its beliefs and a graph. Out: a
-ranking and how sure it is, why an agent is where it is, how far a model is from the truth, and the page that shows all
-of it."""
+"""Ranking with intervals and p-values, explanations, comparison with the truth, and the report page of a model."""
 
 from __future__ import annotations
 
@@ -21,14 +19,14 @@ from .progress import ProgressLike, reporting
 
 # Resamples and circular shifts where no number is given.
 USUAL_DRAWS = 200
-# How many agents the top is, unless said otherwise.
+# k of top_k_probability by default.
 _TOP = 3
 
 Draws: TypeAlias = "int | bool | None"
 
 
 class RankOptions(TypedDict, total=False):
-    """What `rank` takes by name."""
+    """Keyword arguments of `rank`."""
 
     graph: GraphLike | None
     bootstrap: Draws
@@ -41,7 +39,7 @@ class RankOptions(TypedDict, total=False):
 
 
 class Ranking:
-    """A ranking, and what has to be said with it."""
+    """A ranking with its verdict, edges and notes."""
 
     def __init__(self, ranked: _headwater.Ranking, kind: str | None = None, top: int | None = None) -> None:
         self._compiled = ranked
@@ -54,7 +52,7 @@ class Ranking:
 
     @cached_property
     def json(self) -> dict[str, Any]:
-        """All of it, as ``headwater rank --format json`` prints it."""
+        """The whole ranking, as ``headwater rank --format json`` prints it."""
         return cast("dict[str, Any]", json.loads(self._compiled.json()))
 
     @cached_property
@@ -66,7 +64,7 @@ class Ranking:
 
     @cached_property
     def edges(self) -> Frame | None:
-        """Who listens to whom, the smallest p-value first; None where `null` was not asked for."""
+        """Edges with p-values, the smallest first; None without `null`."""
         return edges_frame(self.json.get("edges"), self._kind)
 
     @property
@@ -76,7 +74,7 @@ class Ranking:
 
     @property
     def supported(self) -> bool:
-        """Whether they do."""
+        """Whether the data support an answer."""
         return self.verdict.supported
 
     @property
@@ -86,7 +84,7 @@ class Ranking:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know beside the numbers."""
+        """Notes to be read with the numbers."""
         return self._compiled.notes
 
     def __repr__(self) -> str:
@@ -118,7 +116,7 @@ def ranking(
     progress: ProgressLike = False,
     threads: int | None = None,
 ) -> Ranking:
-    """`rank`, with the verdict, the edges and the notes beside the data frame.
+    """Like `rank`, but returns the verdict, the edges and the notes together with the data frame.
 
     >>> from headwater import simulate
     >>> found = ranking(simulate(agents=6, steps=10)[1])
@@ -128,7 +126,7 @@ def ranking(
     whole(bootstrap=bootstrap, null=null, top=top, seed=seed, threads=threads)
     said = beliefs_of(model, beliefs, log_ratios)
     if said is None and (bootstrap or null):
-        raise ValueError("bootstrap and null fit again: give the beliefs that the model was learned from")
+        raise ValueError("bootstrap and null refit the model and need the beliefs that it was learned from")
     with reporting(progress) as report:
         ranked = as_model(model)._compiled.rank(
             beliefs=said,
@@ -167,11 +165,11 @@ def rank(
     progress: ProgressLike = False,
     threads: int | None = None,
 ) -> Frame:
-    """Who drives what the group believes: a row per agent, the most influential first.
+    """Ranks the agents by influence: a data frame with a row per agent, the most influential first.
 
-    `beliefs`, what the model was learned from, add posts per step and silence; with them `bootstrap` adds 90 %
-    intervals and `null` p-values (True: 200 draws each). `graph` adds followers and PageRank. Only the first `top` are
-    returned, and they are what `top_k_probability` speaks of (3 where it is not given). Warns `NoEvidence` where the
+    `beliefs`, from which the model was learned, add posts per step and silence; with them `bootstrap` adds 90 %
+    intervals and `null` p-values (True: 200 draws each). `graph` adds followers and PageRank. `top` limits the rows and is
+    the k of `top_k_probability` (3 by default). Warns `NoEvidence` where the
     data do not support an answer, and `NotTested` without `null`; pandas' ``attrs`` hold the verdict.
 
     >>> from headwater import Whitened, simulate
@@ -200,7 +198,7 @@ def _draws(draws: Draws) -> int | None:
 
 
 def beliefs_of(model: ModelLike, beliefs: BeliefsLike | None, log_ratios: bool | None) -> _headwater.Beliefs | None:
-    """Beliefs that belong to a model: an estimator knows whether it took log-ratios."""
+    """The beliefs of a model; an estimator determines whether they are log-ratios."""
     if beliefs is None:
         return None
     return as_beliefs(beliefs, bool(getattr(model, "log_ratios", False)) if log_ratios is None else log_ratios)
@@ -209,8 +207,8 @@ def beliefs_of(model: ModelLike, beliefs: BeliefsLike | None, log_ratios: bool |
 def explain(
     model: ModelLike, agent: str | int, what_if: Literal["remove", "neutral"] | None = None, top: int = 10
 ) -> dict[str, Any]:
-    """Why an agent has its rank: who shaped its belief (`sources`, with the strongest paths), whom it `shapes`, its
-    recovered `likelihoods`, and with `what_if` what would change without the agent or if the agent never took a side.
+    """Explains the rank of an agent: `sources` of the expected belief with the strongest paths, the agents influenced
+    (`shapes`), recovered `likelihoods`, and with `what_if` the effect of removing the agent or of keeping them neutral.
 
     >>> from headwater import simulate
     >>> told = explain(simulate(agents=6, steps=10)[1], "0")
@@ -222,7 +220,7 @@ def explain(
 
 
 def what_if(model: ModelLike, agent: str | int, kind: Literal["remove", "neutral"] = "remove") -> dict[str, Any]:
-    """A thought experiment: what the others would believe if an agent were gone ("remove") or never took a side
+    """What the others would believe if an agent were removed ("remove") or stayed neutral between the hypotheses
     ("neutral").
 
     >>> from headwater import simulate
@@ -233,8 +231,8 @@ def what_if(model: ModelLike, agent: str | int, kind: Literal["remove", "neutral
 
 
 def compare(model: ModelLike, truth: ModelLike, top: int = _TOP) -> dict[str, Any]:
-    """How far a model is from the truth, agents matched by name: errors of weights, evidence, shares and δ, and the
-    share of the true `top` that was found.
+    """Compares a model with the truth, agents matched by name: errors of weights, evidence, shares and δ, and the share
+    of the true `top` agents that was found.
 
     >>> from headwater import Whitened, simulate
     >>> beliefs, truth = simulate(steps=100)
@@ -252,7 +250,7 @@ class Page:
         self.html = html
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the file, whole or not at all, and returns its path."""
+        """Writes the file atomically and returns its path."""
         path = Path(path)
         _headwater.write_text(str(path), self.html)
         return path
@@ -299,7 +297,7 @@ def report(
     title: str = "",
     log_ratios: bool | None = None,
 ) -> Page | Path:
-    """One page that shows a model: verdict, ranking, network, a card per agent, opinions over time.
+    """The report page of a model: verdict, ranking, network, a card per agent, opinions over time.
 
     With a `path` the page is written there, and the path returned; without one a notebook shows it. It shows the given
     `ranking` (a `Ranking`, or the ranking.json of ``discover``) and never resamples.

@@ -1,5 +1,4 @@
-"""What was learned. In: a fit, or a file. Out: numbers by name, a notebook's view, networkx, and the files other
-programs read."""
+"""Models: arrays by name, display in notebooks, networkx, and export to other programs."""
 
 from __future__ import annotations
 
@@ -32,16 +31,16 @@ _DRAWN_AGENTS = 300
 
 
 class Model:
-    """Who listens to whom, how well informed each one is, and how that was learned.
+    """A learned network: weights, evidence, influence, and how it was learned.
 
-    Arrays are computed when first asked for, kept, and read-only. Models are made by estimators, `simulate` and
+    Arrays are computed on first access, cached, and read-only. Models are made by estimators, `simulate` and
     `read_model`.
 
     >>> from headwater import simulate
     >>> _, truth = simulate(agents=4, steps=10)
     >>> truth
     <headwater.Model of 4 agents and 5 hypotheses, given, δ = 0.05>
-    >>> truth.combination.sum(axis=0).round(12)  # what each listener gives sums to one
+    >>> truth.combination.sum(axis=0).round(12)  # the weights of each listener sum to one
     array([1., 1., 1., 1.])
     """
 
@@ -54,7 +53,7 @@ class Model:
         return cls(_headwater.Model.load(os.fspath(path)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a .json file, or .npz, which is compact and fast; it appears whole or not at all."""
+        """Writes a .json file, or .npz, which is smaller and faster. The file is written atomically."""
         self._compiled.save(os.fspath(path))
 
     @property
@@ -69,7 +68,7 @@ class Model:
 
     @property
     def reference(self) -> str:
-        """θ_0, against which log-ratios are taken."""
+        """θ_0, the reference of the log-ratios."""
         return self._compiled.reference
 
     @property
@@ -79,7 +78,7 @@ class Model:
 
     @property
     def agreement(self) -> float | None:
-        """The share of the agents that agree with it."""
+        """The share of agents that agree with `truth`."""
         return self._compiled.agreement
 
     @property
@@ -94,12 +93,12 @@ class Model:
 
     @property
     def steps(self) -> int | None:
-        """Steps it was learned from."""
+        """Number of steps it was learned from."""
         return self._compiled.steps
 
     @property
     def sparse(self) -> bool:
-        """Whether only the edges of a graph are held."""
+        """Whether only the edges of a graph are stored."""
         return self._compiled.sparse
 
     @cached_property
@@ -115,7 +114,7 @@ class Model:
             csc_array = importlib.import_module("scipy.sparse").csc_array
         except ImportError as error:
             raise ImportError(
-                f"the weights of {agents} agents are a sparse array of scipy, which is not installed: pip install scipy"
+                f"the weights of {agents} agents are a scipy sparse array, and scipy is not installed: pip install scipy"
             ) from error
         return csc_array(self._compiled.csc(), shape=(agents, agents))
 
@@ -126,17 +125,17 @@ class Model:
 
     @cached_property
     def innovation(self) -> NDArray[np.float64] | None:
-        """N×H×H: how much those ratios vary, where that was learned."""
+        """N×H×H: covariance of those ratios, where it was learned."""
         return _fixed(self._compiled.innovation)
 
     @cached_property
     def centrality(self) -> NDArray[np.float64]:
-        """How much the network listens to each agent, directly and through others; sums to one."""
+        """Weight that the network gives each agent, directly and through others; sums to one."""
         return _fixed(self._compiled.centrality)
 
     @cached_property
     def informativeness(self) -> NDArray[np.float64]:
-        """How much each agent's own evidence speaks for the truth, summed over the alternatives."""
+        """How strongly each agent's own evidence supports the truth, summed over the alternatives."""
         return _fixed(self._compiled.informativeness)
 
     @cached_property
@@ -146,31 +145,31 @@ class Model:
 
     @cached_property
     def share(self) -> NDArray[np.float64] | None:
-        """Each agent's part of all influence; sums to one. None where influences cancel."""
+        """Each agent's share of all influence; sums to one. None where influences cancel."""
         return _fixed(self._compiled.share)
 
     @cached_property
     def likelihoods(self) -> list[dict[str, Any]] | None:
-        """Each agent's private observations, where they could be recovered."""
+        """Distribution of each agent's private observations, where it could be recovered."""
         return cast("list[dict[str, Any]] | None", json.loads(self._compiled.likelihoods()))
 
     @cached_property
     def diagnostics(self) -> dict[str, Any]:
-        """How sure the fit is: status of each listener's weights, forecast skill, warnings."""
+        """Status of each listener's weights, forecast skill, warnings."""
         return cast("dict[str, Any]", json.loads(self._compiled.diagnostics()))
 
     @cached_property
     def changes(self) -> list[dict[str, Any]]:
-        """What changed on the way, where that was followed."""
+        """Detected changes, where they were tracked."""
         return cast("list[dict[str, Any]]", json.loads(self._compiled.changes()))
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the data support an answer, as far as the model alone tells; `ranking` with `null` tests it."""
+        """Whether the data support an answer, without a permutation test; `ranking` with `null` runs one."""
         return Verdict(*self._compiled.verdict())
 
     def rank(self, beliefs: BeliefsLike | None = None, **options: Unpack[RankOptions]) -> Frame:
-        """Who drives what the group believes: `headwater.rank` of this model."""
+        """The ranking of the agents by influence: `headwater.rank` of this model."""
         from .influence import rank
 
         return rank(self, beliefs, **options)
@@ -204,7 +203,7 @@ class Model:
 
 
 class Fitted(Protocol):
-    """An estimator that has learned."""
+    """A fitted estimator."""
 
     @property
     def model_(self) -> Model: ...
@@ -221,11 +220,11 @@ def as_model(model: ModelLike) -> Model:
         return Model.load(model)
     if hasattr(type(model), "model_"):
         return model.model_
-    raise TypeError(f"met a {type(model).__name__}; wanted a Model, a fitted estimator, or the path of a model")
+    raise TypeError(f"expected a Model, a fitted estimator, or the path of a model, not {type(model).__name__}")
 
 
 def compiled(model: ModelLike | None) -> _headwater.Model | None:
-    """What the compiled part takes."""
+    """The compiled model."""
     return None if model is None else as_model(model)._compiled
 
 
@@ -244,11 +243,11 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 
 def compiled_ranking(ranking: Ranking | None) -> _headwater.Ranking | None:
-    """What the compiled part takes of a ranking."""
+    """The compiled ranking."""
     if ranking is not None and not hasattr(ranking, "_compiled"):
         raise TypeError(
-            f"ranking is a {type(ranking).__name__}; wanted what headwater.ranking gives (rank gives its data frame), or "
-            "for report the ranking.json of discover"
+            f"ranking is a {type(ranking).__name__}, but must be the result of headwater.ranking (rank returns only its data "
+            "frame), or for report the ranking.json of discover"
         )
     return None if ranking is None else ranking._compiled
 
@@ -298,7 +297,7 @@ def _restored(data: bytes) -> Model:
 
 
 def _fixed(array: _Array) -> _Array:
-    """A kept array must not change under the hands of whoever asked for it first."""
+    """Makes a cached array read-only."""
     if array is not None:
         array.flags.writeable = False
     return array

@@ -1,5 +1,4 @@
-"""From posts to influencers. In: files or data frames of posts, texts. Out: scores, beliefs, and what the pipeline that
-``headwater discover`` runs makes of them."""
+"""From posts to influencers: scores, beliefs, and the pipeline of ``headwater discover``."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ Common: TypeAlias = "Literal['network'] | Mapping[str, object] | None"
 
 
 class PostOptions(TypedDict, total=False):
-    """Which posts count, and as what."""
+    """Options of reading, selection and scoring."""
 
     topic: str | Sequence[str] | None
     since: str | datetime.date | None
@@ -72,10 +71,10 @@ def beliefs_from_posts(
     max_bad: int | float | str | None = None,
     progress: ProgressLike = False,
 ) -> Frame:
-    """Posts become beliefs: a row per user and bin in which the user said something about the topic.
+    """Turns posts into beliefs: a row per user and time bin with posts about the topic.
 
-    `posts` is a data frame, a file (CSV, JSON lines, Parquet; plain, gzip or zstd), or several. `columns` says which
-    column holds what, ``{"text": "body", "user": "author.handle"}``; `users` is a file or a list of names; `max_bad` a
+    `posts` is a data frame, a file (CSV, JSON lines, Parquet; plain, gzip or zstd), or several. `columns` maps
+    fields to columns, ``{"text": "body", "user": "author.handle"}``; `users` is a file or a list of names; `max_bad` a
     share (0.05, "5%") or a number of rows that may be unreadable. The rest are the options of ``headwater beliefs``.
 
     >>> import pandas
@@ -121,9 +120,9 @@ def score(
     progress: ProgressLike = False,
     threads: int | None = None,
 ) -> Frame:
-    """How negative, neutral and positive each text is, and `score` = positive/(negative + positive).
+    """Sentiment of each text: `negative`, `neutral`, `positive`, and `score` = positive/(negative + positive).
 
-    A Series of pandas keeps its index. "roberta" takes the folder of a model, or its name on the model hub.
+    A pandas Series keeps its index. "roberta" needs the folder of a model, or its name on the model hub.
 
     >>> frame = score(["What a great day", "This is awful"])
     >>> list(frame["score"] > 0.5)
@@ -137,7 +136,7 @@ def score(
     given = values_of(texts)
     for position, text in enumerate(given):
         if not isinstance(text, str):
-            raise ValueError(f"the text at position {position} is {text!r}; wanted a string")
+            raise ValueError(f"the text at position {position} is {text!r}, but must be a string")
     with reporting(progress) as report:
         scores = _headwater.score(given, scorer, None if model is None else os.fspath(model), report, threads)
     negative, neutral, positive = scores.T
@@ -154,9 +153,9 @@ def score(
 
 
 class Discovery:
-    """What `discover` found. Read the verdict first.
+    """The results of `discover`. Read the verdict first.
 
-    Everything is in memory; `folder` is where it was written as well, or None.
+    Everything is in memory; `folder` is the folder that was written, or None.
     """
 
     def __init__(self, found: _headwater.Discovery, kind: str | None = None) -> None:
@@ -165,12 +164,12 @@ class Discovery:
 
     @property
     def folder(self) -> Path | None:
-        """The folder that was written, where one was asked for."""
+        """The folder that was written, or None."""
         return None if self._compiled.folder is None else Path(self._compiled.folder)
 
     @cached_property
     def model(self) -> Model:
-        """Who listens to whom."""
+        """The learned network."""
         return Model(self._compiled.model)
 
     @cached_property
@@ -189,18 +188,18 @@ class Discovery:
 
     @property
     def supported(self) -> bool:
-        """Whether they do."""
+        """Whether the data support an answer."""
         return self.verdict.supported
 
     @cached_property
     def beliefs(self) -> Frame:
-        """What the users believed: a row per user and bin with a post, as the model was learned from."""
+        """The beliefs that the model was learned from: a row per user and bin with a post."""
         return make_frame(self._compiled.beliefs(), self._kind)
 
     @cached_property
     def edges(self) -> Frame:
-        """Who listens to whom: source, target, weight, and with the null test p_value and significant, the smallest
-        p-value first."""
+        """The edges: source, target, weight, and with the permutation test p_value and significant, the smallest p-value
+        first."""
         return make_frame(self._compiled.edges(), self._kind)
 
     @cached_property
@@ -210,7 +209,7 @@ class Discovery:
 
     @cached_property
     def page(self) -> Page:
-        """The page that shows all of it: a notebook displays it, its `save` writes it."""
+        """The report page: a notebook displays it, its `save` writes it."""
         return Page(self._compiled.page())
 
     def __repr__(self) -> str:
@@ -245,7 +244,7 @@ def discover(
     """Ranks influencers from posts: beliefs, a model, a ranking with intervals and a permutation test, a page.
 
     Takes all options of `beliefs_from_posts`, and those of `StateSpace`, which does the fit. Everything stays in memory
-    unless `out` names a folder to write; with a folder an interrupted call goes on where it stopped. `null` is 200 up to
+    unless `out` names a folder to write; with a folder an interrupted call can be resumed. `null` is 200 up to
     100 users and 0 above, unless given; 0 or False turns `null` or `bootstrap` off. Warns `NoEvidence` where the data do
     not support an answer, and `NotTested` where no permutation test was run."""
     unknown = options.keys() - PostOptions.__annotations__.keys()
@@ -290,7 +289,7 @@ def _common(common: Common) -> dict[str, str] | str | None:
 
 
 def _posts(posts: PostsLike) -> _headwater.Posts:
-    """What the compiled part reads: a data frame in memory, or files."""
+    """Posts for the compiled part: a data frame in memory, or files."""
     if is_frame(posts):
         return _headwater.Posts.from_arrow(stream_of(posts))
     paths = [posts] if isinstance(posts, str | os.PathLike) else list(cast("Sequence[PathLike]", posts))
@@ -298,7 +297,7 @@ def _posts(posts: PostsLike) -> _headwater.Posts:
 
 
 def _options(options: PostOptions) -> _headwater.PostOptions:
-    """Options as the compiled part takes them; what is None is left to its default."""
+    """Options for the compiled part; None stands for the default."""
     whole(min_posts=options.get("min_posts"), hypotheses=options.get("hypotheses"))
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name in ("since", "until"):

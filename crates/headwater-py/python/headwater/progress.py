@@ -1,5 +1,4 @@
-"""How far long work has come. In: ``progress=True`` or a function. Out: a function that the library calls now and
-then."""
+"""Progress reports: ``progress=True`` for a bar, or a function that the library calls."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ ProgressLike: TypeAlias = bool | Report
 
 @contextmanager
 def reporting(progress: ProgressLike) -> Iterator[Report | None]:
-    """What to hand to the library; the bar is closed at the end, however that comes.
+    """The function for the library; the bar is closed at the end in any case.
 
     >>> with reporting(False) as report:
     ...     print(report)
@@ -31,7 +30,7 @@ def reporting(progress: ProgressLike) -> Iterator[Report | None]:
     elif callable(progress):
         yield progress
     else:
-        raise TypeError(f"progress is {progress!r}; wanted True, False or a function of what, done and total")
+        raise TypeError(f"progress is {progress!r}, but must be True, False or a function of what, done and total")
 
 
 class _Bars:
