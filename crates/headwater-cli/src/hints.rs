@@ -121,6 +121,9 @@ fn posts_hint(error: &Posts) -> Option<String> {
     let cure = match error {
         Posts::NothingLeft { main, .. } => main.map_or("give a file with posts", loss_cure),
         Posts::OneUser { main, .. } => main.map_or("give a file with posts by more users", loss_cure),
+        Posts::SparseBins { .. } => {
+            "leave out posts with a wrong time with --from and --to, or take longer bins (--bin week)"
+        }
         _ => return None,
     };
     Some(cure.to_owned())

@@ -7,7 +7,7 @@
 use crate::Error;
 use crate::calendar::{Calendar, Slot};
 use crate::given::Given;
-use headwater::panel::{PanelBuilder, Unit};
+use headwater::panel::{PanelBuilder, Times, Unit};
 use headwater::{Panel, progress};
 use headwater_files::{AtomicFile, BeliefsRows};
 use headwater_score::Sentiment;
@@ -214,6 +214,9 @@ pub struct BinnedBeliefs {
 /// Microseconds in a second.
 const MICROSECONDS: i64 = 1_000_000;
 
+/// Bins without a post for each bin that holds one before we doubt the times.
+const MOST_SILENCE: u64 = 1000;
+
 /// Rows between two reports of progress.
 const REPORTED: u64 = 4096;
 
@@ -316,18 +319,32 @@ impl BinnedBeliefs {
         })
     }
 
-    /// The panel: mean log-odds as they are, users by first appearance in time, one step per median distance of the bins
-    /// that anybody spoke in, bins in between that nobody spoke in as silent steps.
+    /// The panel: mean log-odds as they are, users by first appearance in time, one step per bin at the time the bin starts.
+    /// Bins that nobody spoke in are silent steps.
     ///
     /// # Errors
-    /// Where bins do not lie on such steps, or too far apart, as [`headwater::panel::PanelBuilder::finish`] tells.
+    /// [`Error::SparseBins`] where hardly any bin holds a post, and what [`headwater::panel::PanelBuilder::finish`] tells.
     pub fn panel(&self) -> Result<Panel, Error> {
+        let bins = self.bins()?;
+        let step_of: HashMap<i64, i64> = bins.iter().zip(0..).map(|(slot, step)| (slot.number, step)).collect();
         let names = self.hypotheses.names().iter().map(|name| (*name).to_owned()).collect();
-        let mut builder = PanelBuilder::new(names, Unit::Microseconds);
+        let mut builder = PanelBuilder::new(names, Unit::Steps);
         self.visit(|cell| {
-            builder.push(cell.slot.start * MICROSECONDS, self.user(cell.user), &cell.ratios[..self.width], cell.posts)
+            builder.push(step_of[&cell.slot.number], self.user(cell.user), &cell.ratios[..self.width], cell.posts)
         })?;
-        Ok(builder.finish()?)
+        let starts = bins.iter().map(|slot| slot.start * MICROSECONDS).collect();
+        Ok(builder.finish()?.with_times(Times::Instants(starts))?)
+    }
+
+    /// Every bin from the first that anybody spoke in to the last.
+    fn bins(&self) -> Result<Vec<Slot>, Error> {
+        let Some((first, last)) = self.extent() else { return Ok(Vec::new()) };
+        let (bins, present) = (self.calendar.count(first, last), self.order.chunk_by(|a, b| a.0 == b.0).count() as u64);
+        if bins > MOST_SILENCE * present {
+            let [first, last] = [first, last].map(|slot| self.calendar.show(slot.start));
+            return Err(Error::SparseBins { first, last, bins, present });
+        }
+        Ok(self.calendar.between(first, last).collect())
     }
 
     /// The table of beliefs (Parquet by extension, otherwise CSV), which takes its name when it is committed.
@@ -389,6 +406,50 @@ mod tests {
             [(0, 0, bob), (0, 1, low), (1, 0, bob), (1, 1, low), (2, 0, bob), (2, 1, low), (3, 0, bob), (3, 1, late)]
         );
         assert_eq!((count, beliefs.rows()), (5, 8));
+    }
+
+    #[test]
+    fn steps_of_a_panel_are_the_bins() {
+        // New York changed its clocks on 14 March 2021: four bins of six hours, the first of them an hour shorter.
+        let zone = TimeZone::get("America/New_York").unwrap();
+        let mut bins = Bins::new(Calendar::new("6h".parse().unwrap(), zone), Hypotheses::Two);
+        let said = ["2021-03-13T17:00:00Z", "2021-03-14T06:00:00Z", "2021-03-15T17:00:00Z"];
+        let times = said.map(|time| crate::read::parse_time(time).unwrap());
+        for (user, time) in [("ann", times[0]), ("bob", times[1]), ("ann", times[2])] {
+            bins.add(user, time, Given::Probability(0.75)).unwrap();
+        }
+        let beliefs = bins.beliefs(|_| true);
+        let panel = beliefs.panel().unwrap();
+        let shown: Vec<String> =
+            panel.times().raw().iter().map(|time| beliefs.calendar().show(time / MICROSECONDS)).collect();
+        assert_eq!(
+            shown,
+            [
+                "2021-03-13T12:00:00-05:00",
+                "2021-03-13T18:00:00-05:00",
+                "2021-03-14T00:00:00-05:00",
+                "2021-03-14T06:00:00-04:00",
+                "2021-03-14T12:00:00-04:00",
+                "2021-03-14T18:00:00-04:00",
+                "2021-03-15T00:00:00-04:00",
+                "2021-03-15T06:00:00-04:00",
+                "2021-03-15T12:00:00-04:00",
+            ]
+        );
+        let spoke: Vec<(usize, usize)> = (0..9)
+            .flat_map(|step| [(step, 0), (step, 1)])
+            .filter(|&(step, user)| panel.posts(step, user) > 0)
+            .collect();
+        assert_eq!(spoke, [(0, 0), (2, 1), (8, 0)]);
+    }
+
+    #[test]
+    fn two_posts_far_apart_are_refused() {
+        let mut bins = Bins::new(Calendar::new(Bin::Hours(1), TimeZone::UTC), Hypotheses::Two);
+        bins.add("ann", 0, Given::Probability(0.5)).unwrap();
+        bins.add("bob", 253_370_764_800, Given::Probability(0.5)).unwrap();
+        let error = bins.beliefs(|_| true).panel().unwrap_err();
+        assert!(matches!(error, Error::SparseBins { bins: 70_380_769, present: 2, .. }), "{error}");
     }
 
     #[test]

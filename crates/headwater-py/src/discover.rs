@@ -13,7 +13,7 @@ use headwater::panel::probabilities;
 use headwater_discover::UncertaintyOptions;
 use headwater_discover::{CommonInput, Discover, Discovery as Found, Event, GraphInput, Pseudonyms, Store};
 use headwater_files::Groups;
-use headwater_posts::calendar::{Bin, Calendar};
+use headwater_posts::calendar::Calendar;
 use headwater_report::RUN_ARTIFACTS;
 use headwater_report::page::{Page, ReportInput};
 use pyo3::exceptions::PyValueError;
@@ -22,9 +22,6 @@ use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-
-/// Seconds in half an hour.
-const HALF_HOUR: i64 = 1800;
 
 /// Microseconds in a second.
 const MICROSECONDS: i64 = 1_000_000;
@@ -128,7 +125,7 @@ pub(crate) fn discover(
         let (warnings, bad) = met.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok((found, bad.warnings().into_iter().chain(warnings).collect::<Vec<String>>()))
     })?;
-    Ok((Discovery { found, calendar, bin: options.options.bin, out }, warnings))
+    Ok((Discovery { found, calendar, out }, warnings))
 }
 
 /// What a run found.
@@ -136,7 +133,6 @@ pub(crate) fn discover(
 pub(crate) struct Discovery {
     found: Found,
     calendar: Calendar,
-    bin: Bin,
     out: Option<PathBuf>,
 }
 
@@ -201,13 +197,9 @@ impl Discovery {
         let panel = &self.found.panel;
         let hypotheses = panel.roster().hypotheses();
         let mut rows = BeliefColumns::new(hypotheses.len());
-        let mut calendar = self.calendar.clone();
         let mut belief = Vec::new();
-        for (step, time) in panel.times().raw().iter().enumerate() {
-            // Steps are equal, bins are not where the clocks change: the bin is the one that the middle of the step is in.
-            let time = time / MICROSECONDS;
-            let start = calendar.slot(time + self.half_bin()).map_or(time, |slot| slot.start);
-            let shown = calendar.show(start);
+        for (step, start) in panel.times().raw().iter().enumerate() {
+            let shown = self.calendar.show(start / MICROSECONDS);
             let frame = panel.frame(step);
             for agent in (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0) {
                 probabilities((0..panel.ratios()).map(|ratio| frame[(agent, ratio)]), &mut belief);
@@ -215,18 +207,6 @@ impl Discovery {
             }
         }
         rows.table(py, hypotheses)
-    }
-}
-
-impl Discovery {
-    /// Half of a bin, in seconds.
-    fn half_bin(&self) -> i64 {
-        HALF_HOUR
-            * match self.bin {
-                Bin::Hours(hours) => i64::from(hours),
-                Bin::Day => 24,
-                Bin::Week => 7 * 24,
-            }
     }
 }
 

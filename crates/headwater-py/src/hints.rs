@@ -108,6 +108,9 @@ fn posts_hint(error: &Posts) -> Option<String> {
         Posts::TooManyBad { .. } => "max_bad lets more pass".to_owned(),
         Posts::NothingLeft { main, .. } => main.map_or("give posts", loss_cure).to_owned(),
         Posts::OneUser { main, .. } => main.map_or("give posts by more users", loss_cure).to_owned(),
+        Posts::SparseBins { .. } => {
+            "leave out posts with a wrong time with since and until, or take longer bins (bin=\"week\")".to_owned()
+        }
         Posts::Io { source, .. } => system_hint(source),
         _ => return None,
     })

@@ -187,19 +187,7 @@ class TestDiscover:
         pandas.testing.assert_frame_equal(held.edges, kept, check_exact=True, check_dtype=False)
 
     @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
-    @pytest.mark.parametrize(
-        "length",
-        [
-            "day",
-            pytest.param(
-                "6h",
-                marks=pytest.mark.xfail(
-                    strict=False,
-                    reason="found.beliefs has the panel's equal steps, not the bins, where most bins are silent",
-                ),
-            ),
-        ],
-    )
+    @pytest.mark.parametrize("length", ["day", "6h"])
     def test_days_with_23_or_25_hours(self, length: str, zone: str, posts: pandas.DataFrame) -> None:
         times = pandas.to_datetime(posts["time"])
         for shift in ("-45D", "170D"):
