@@ -131,6 +131,10 @@ impl From<Replicated> for CliError {
 pub(crate) fn cure(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::StorageFull => "free some space, or write to another disk",
+        std::io::ErrorKind::FileTooLarge => {
+            "the system limits the size of files: see ulimit -f, or write to another disk"
+        }
+        std::io::ErrorKind::InvalidFilename => "choose a shorter name",
         std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => "the file is cut off: fetch it again",
         _ => "check the path and its permissions",
     }

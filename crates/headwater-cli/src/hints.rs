@@ -107,6 +107,8 @@ fn cure_of(error: &Discover) -> Option<&'static str> {
         Discover::GraphWithoutEdges { .. } => "give the edges among the users who post, or leave out --graph",
         Discover::UsersOutsideGraph => "names must be the same in --users and --graph, capitals included",
         Discover::TooFewBins { .. } => "take shorter bins (--bin 6h), posts over a longer time, or a wider topic",
+        Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder with --out",
+        Discover::OtherInputs { .. } => "choose another folder with --out, or replace the results with --force",
         Discover::ConstantScores { .. } => "check the column score, or choose another --scorer",
         Discover::StrengthsWithoutGraph => {
             "add --graph EDGES (source,target: the target follows the source), or leave --weights out"

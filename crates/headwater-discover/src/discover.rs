@@ -149,7 +149,9 @@ impl Discover {
         progress: &Progress,
         observer: Observer<'_>,
     ) -> Result<Discovery, Error> {
-        progress.run(|| Run { discover: self, observer }.stages(store, progress))?
+        let found = progress.run(|| Run { discover: self, observer }.stages(store, progress));
+        store.unlock();
+        found?
     }
 
     /// What can be checked before anything is read.
@@ -183,7 +185,9 @@ impl Run<'_> {
         discover.check()?;
         self.check_outputs(store)?;
         let mut pseudonyms = discover.pseudonyms.clone();
+        store.lock()?;
         let inputs = self.inputs()?;
+        store.check_inputs(&inputs)?;
         let graph_input = discover.graph.as_ref();
         let follow_graph = graph_input.map(|input| RunGraph::read(input, pseudonyms.as_mut())).transpose()?;
         let fingerprint = pseudonyms.as_ref().map(Pseudonyms::fingerprint);

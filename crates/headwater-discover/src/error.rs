@@ -58,6 +58,24 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// Another run writes to the folder.
+    #[error(
+        "{}: another run{} is writing to this folder",
+        folder.display(),
+        process.map_or(String::new(), |process| format!(", process {process},"))
+    )]
+    FolderInUse {
+        /// The folder.
+        folder: PathBuf,
+        /// The process of that run, where it is known.
+        process: Option<u32>,
+    },
+    /// The folder holds the results of other posts.
+    #[error("{}: holds the results of a run on other posts, which would be replaced", folder.display())]
+    OtherInputs {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// An output would overwrite an input.
     #[error("{}: is an input of this run and would be overwritten", path.display())]
     Overwrite {

@@ -15,6 +15,7 @@ mod event;
 mod follow_graph;
 mod ingest;
 mod journal;
+mod lock;
 mod pseudonyms;
 mod record;
 mod store;

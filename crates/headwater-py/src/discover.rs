@@ -57,7 +57,7 @@ impl CommonArgument {
 #[expect(clippy::too_many_arguments, reason = "they are the options of the pipeline")]
 #[pyo3(signature = (
     posts, options, out = None, graph = None, bootstrap = 200, null = None, top = 3, seed = 21,
-    pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
+    force = false, pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
     rounds = None, common = None, progress = None, threads = None
 ))]
 pub(crate) fn discover(
@@ -70,6 +70,7 @@ pub(crate) fn discover(
     null: Option<u64>,
     top: usize,
     seed: u64,
+    force: bool,
     pseudonymise: Option<PathBuf>,
     adaptation: Option<f64>,
     constraint: &str,
@@ -107,7 +108,7 @@ pub(crate) fn discover(
     run.uncertainty = UncertaintyOptions { bootstrap, null, top, seed };
     run.pseudonyms = pseudonymise.as_deref().map(Pseudonyms::read).transpose().map_err(PyError::from)?;
     let mut store = match &out {
-        Some(folder) => Store::folder(folder).with_artifacts(&RUN_ARTIFACTS),
+        Some(folder) => Store::folder(folder).with_artifacts(&RUN_ARTIFACTS).with_force(force),
         None => Store::memory(),
     };
     let calendar = Calendar::new(options.options.bin, options.options.timezone.clone());

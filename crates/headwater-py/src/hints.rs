@@ -57,6 +57,8 @@ pub(crate) fn files_text(error: &Files) -> String {
 fn system_hint(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::StorageFull => "free some space, or write to another disk",
+        ErrorKind::FileTooLarge => "the system limits the size of files; write to another disk, or raise the limit",
+        ErrorKind::InvalidFilename => "choose a shorter name",
         ErrorKind::UnexpectedEof | ErrorKind::InvalidData => "the file is cut off: fetch it again",
         _ => "check the path and its permissions",
     }
@@ -152,6 +154,8 @@ fn discover_hint(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "choose another folder for out",
+        Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder for out",
+        Discover::OtherInputs { .. } => "choose another folder for out, or replace the results with force=True",
         Discover::Key { .. } | Discover::ShortKey { .. } => {
             "make a key with Path(\"key\").write_bytes(secrets.token_bytes(32)); whoever has it can tell who is who"
         }
