@@ -33,6 +33,18 @@ impl CliError {
         CliError::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
+    /// The same in other words.
+    pub(crate) fn map_text(mut self, other: impl Fn(&str) -> String) -> Self {
+        if let CliError::Data { message, hint }
+        | CliError::File { message, hint, .. }
+        | CliError::Usage { message, hint } = &mut self
+        {
+            *message = other(message);
+            *hint = hint.as_deref().map(other);
+        }
+        self
+    }
+
     /// Names the file an error of the library concerns.
     pub(crate) fn about(path: &Path) -> impl Fn(Core) -> CliError {
         let path = path.to_owned();

@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, cure, hint};
 use crate::terminal::count;
-use headwater_discover::Error as Discover;
+use headwater_discover::{Error as Discover, KeyProblem};
 use headwater_posts::read::OtherFormat;
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
 use headwater_score::Error as Score;
@@ -64,10 +64,13 @@ impl From<Posts> for CliError {
 }
 
 /// How to make a key for pseudonyms.
-const KEY: &str = "make a key with: head -c 32 /dev/urandom > key; whoever has it can tell who is who";
+const KEY: &str = "make a key with: (umask 077; head -c 32 /dev/urandom > key); whoever has it can tell who is who";
 
 impl From<Discover> for CliError {
     fn from(error: Discover) -> Self {
+        if let Discover::Unnamed { error, names } = error {
+            return CliError::from(*error).map_text(|text| names.replace_in(text));
+        }
         let message = error.to_string();
         let hint = match &error {
             Discover::Data { source, .. } => hint(source),
@@ -97,7 +100,8 @@ fn cure_of(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "write to another folder",
-        Discover::Key { .. } | Discover::ShortKey { .. } => KEY,
+        Discover::WeakKey { problem: KeyProblem::Readable, .. } => "keep it to yourself: chmod 600, then run it again",
+        Discover::Key { .. } | Discover::WeakKey { .. } => KEY,
         Discover::PseudonymCollision => "take another key",
         Discover::Hidden { .. } => "run it without --pseudonymise to see the reason",
         Discover::HiddenColumns { .. } => "name the columns with --map, or run it without --pseudonymise to see them",

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::calendar::{Calendar, Slot};
 use crate::given::Given;
 use headwater::panel::{PanelBuilder, Times, Unit};
-use headwater::{Panel, progress};
+use headwater::{Panel, Roster, progress};
 use headwater_files::{AtomicFile, BeliefsRows};
 use headwater_score::Sentiment;
 use indexmap::IndexSet;
@@ -190,7 +190,19 @@ impl Bins {
             .map(|((user, slot), cell)| (slot, user, cell))
             .collect();
         order.sort_unstable_by_key(|&(slot, user, _)| (slots[slot as usize].number, user));
-        BinnedBeliefs { hypotheses, calendar, users, slots, order, sums, posts, spans, width, carry_forward: false }
+        BinnedBeliefs {
+            hypotheses,
+            calendar,
+            users,
+            slots,
+            order,
+            sums,
+            posts,
+            spans,
+            width,
+            carry_forward: false,
+            by_name: false,
+        }
     }
 }
 
@@ -209,6 +221,7 @@ pub struct BinnedBeliefs {
     spans: Vec<UserSpan>,
     width: usize,
     carry_forward: bool,
+    by_name: bool,
 }
 
 /// Microseconds in a second.
@@ -228,6 +241,16 @@ impl BinnedBeliefs {
     /// first one (Note P11). A row that is carried on also carries on the number of posts it rests on.
     pub fn with_carry_forward(mut self, fill: bool) -> Self {
         self.carry_forward = fill;
+        self
+    }
+
+    /// With users ordered by name instead of by first appearance.
+    pub fn with_users_by_name(mut self) -> Self {
+        let (slots, users) = (&self.slots, &self.users);
+        self.order.sort_unstable_by_key(|&(slot, user, _)| {
+            (slots[slot as usize].number, users.get_index(user as usize).map(AsRef::<str>::as_ref))
+        });
+        self.by_name = true;
         self
     }
 
@@ -333,7 +356,8 @@ impl BinnedBeliefs {
             builder.push(step_of[&cell.slot.number], self.user(cell.user), &cell.ratios[..self.width], cell.posts)
         })?;
         let starts = bins.iter().map(|slot| slot.start * MICROSECONDS).collect();
-        Ok(builder.finish()?.with_times(Times::Instants(starts))?)
+        let panel = builder.finish()?.with_times(Times::Instants(starts))?;
+        if self.by_name { Ok(agents_by_name(&panel)?) } else { Ok(panel) }
     }
 
     /// Every bin from the first that anybody spoke in to the last.
@@ -369,6 +393,18 @@ impl BinnedBeliefs {
         })?;
         Ok(rows.finish()?)
     }
+}
+
+/// A panel with its agents ordered by name.
+fn agents_by_name(panel: &Panel) -> Result<Panel, headwater::Error> {
+    let (agents, roster) = (panel.agents(), panel.roster());
+    let mut order: Vec<usize> = (0..agents).collect();
+    order.sort_unstable_by_key(|&agent| &roster.agents()[agent]);
+    let names: Vec<&str> = order.iter().map(|&agent| roster.agents()[agent].as_str()).collect();
+    let roster = Roster::new(names, roster.hypotheses().to_vec())?;
+    let cells = panel.cells().chunks_exact(agents).flat_map(|chunk| order.iter().map(|&agent| chunk[agent]));
+    let posts = (0..panel.steps()).flat_map(|step| order.iter().map(move |&agent| panel.posts(step, agent)));
+    Panel::new(roster, panel.times().clone(), cells.collect(), Some(posts.collect()))
 }
 
 #[cfg(test)]
@@ -441,6 +477,22 @@ mod tests {
             .filter(|&(step, user)| panel.posts(step, user) > 0)
             .collect();
         assert_eq!(spoke, [(0, 0), (2, 1), (8, 0)]);
+    }
+
+    #[test]
+    fn users_can_be_ordered_by_name() {
+        let mut bins = Bins::new(Calendar::new(Bin::Day, TimeZone::UTC), Hypotheses::Two);
+        for (user, day, probability) in [("zoe", 0, 0.75), ("bob", 0, 0.5), ("ann", 1, 0.25), ("zoe", 1, 0.5)] {
+            bins.add(user, day * 86_400, Given::Probability(probability)).unwrap();
+        }
+        let beliefs = bins.beliefs(|_| true).with_users_by_name();
+        let said: Vec<&str> = beliefs.cells().map(|cell| beliefs.user(cell.user)).collect();
+        assert_eq!(said, ["bob", "zoe", "ann", "zoe"]);
+        let panel = beliefs.panel().unwrap();
+        assert_eq!(panel.roster().agents(), ["ann", "bob", "zoe"]);
+        assert_eq!(panel.cells(), [0.0, 0.0, 3f64.ln(), (0.25f64 / 0.75).ln(), 0.0, 0.0]);
+        let posts: Vec<u32> = (0..6).map(|cell| panel.posts(cell / 3, cell % 3)).collect();
+        assert_eq!(posts, [0, 1, 1, 1, 0, 1]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What cures an error or avoids a warning, in the words of Python's keyword arguments.
 
 use headwater::Error as Core;
-use headwater_discover::{Error as Discover, Warning};
+use headwater_discover::{Error as Discover, KeyProblem, Warning};
 use headwater_files::Error as Files;
 use headwater_posts::read::OtherFormat;
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
@@ -138,6 +138,7 @@ fn loss_cure(reason: LossReason) -> &'static str {
 /// The text of an error of the pipeline.
 pub(crate) fn discover_text(error: &Discover) -> String {
     let hint = match error {
+        Discover::Unnamed { error, names } => return names.replace_in(&discover_text(error)),
         Discover::Core(error) => return core_text(error),
         Discover::Files(error) => return files_text(error),
         Discover::Posts(error) => return posts_text(error),
@@ -156,8 +157,9 @@ fn discover_hint(error: &Discover) -> Option<&'static str> {
         Discover::Overwrite { .. } => "choose another folder for out",
         Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder for out",
         Discover::OtherInputs { .. } => "choose another folder for out, or replace the results with force=True",
-        Discover::Key { .. } | Discover::ShortKey { .. } => {
-            "make a key with Path(\"key\").write_bytes(secrets.token_bytes(32)); whoever has it can tell who is who"
+        Discover::WeakKey { problem: KeyProblem::Readable, .. } => "keep it to yourself: Path(…).chmod(0o600)",
+        Discover::Key { .. } | Discover::WeakKey { .. } => {
+            "make a key with key = Path(\"key\"); key.touch(0o600); key.write_bytes(secrets.token_bytes(32)); whoever has it can tell who is who"
         }
         Discover::PseudonymCollision => "take another key",
         Discover::Hidden { .. } => "leave pseudonymise out to see the reason",

@@ -198,6 +198,7 @@ class TestDiscover:
             )
 
     def test_nothing_is_written(self, posts: pandas.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "key").touch(0o600)
         (tmp_path / "key").write_bytes(bytes(range(32)))
         empty = tmp_path / "empty"
         empty.mkdir()
@@ -253,6 +254,7 @@ class TestDiscover:
         assert network.model.diagnostics["smoothing"]["common"] is not None
 
     def test_pseudonyms(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        (tmp_path / "key").touch(0o600)
         (tmp_path / "key").write_bytes(bytes(range(32)))
         found = discover(posts, tmp_path / "found", pseudonymise=tmp_path / "key", bootstrap=0, null=0, rounds=3)
         assert all(agent.startswith("u-") for agent in found.model.agents)
