@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, cure, hint};
 use crate::terminal::count;
-use headwater_discover::Error as Discover;
+use headwater_discover::{Error as Discover, KeyProblem};
 use headwater_posts::read::OtherFormat;
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
 use headwater_score::Error as Score;
@@ -64,10 +64,14 @@ impl From<Posts> for CliError {
 }
 
 /// How to make a key for pseudonyms.
-const KEY: &str = "make a key with: head -c 32 /dev/urandom > key; keep it secret, it links pseudonyms to names";
+const KEY: &str =
+    "make a key with: (umask 077; head -c 32 /dev/urandom > key); keep it secret, it links pseudonyms to names";
 
 impl From<Discover> for CliError {
     fn from(error: Discover) -> Self {
+        if let Discover::Unnamed { error, names } = error {
+            return CliError::from(*error).map_text(|text| names.replace_in(text));
+        }
         let message = error.to_string();
         let hint = match &error {
             Discover::Data { source, .. } => hint(source),
@@ -97,7 +101,10 @@ fn cure_of(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "write to another folder",
-        Discover::Key { .. } | Discover::ShortKey { .. } => KEY,
+        Discover::WeakKey { problem: KeyProblem::Readable, .. } => {
+            "make it readable for you only: chmod 600, then run again"
+        }
+        Discover::Key { .. } | Discover::WeakKey { .. } => KEY,
         Discover::PseudonymCollision => "use another key",
         Discover::Hidden { .. } => "run without --pseudonymise to see the reason",
         Discover::HiddenColumns { .. } => "name the columns with --map, or run without --pseudonymise to see them",
@@ -107,6 +114,8 @@ fn cure_of(error: &Discover) -> Option<&'static str> {
         Discover::GraphWithoutEdges { .. } => "give edges between users who post, or omit --graph",
         Discover::UsersOutsideGraph => "use the same names in --users and --graph (case-sensitive)",
         Discover::TooFewBins { .. } => "use shorter bins (--bin 6h), posts over a longer period, or a broader topic",
+        Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder with --out",
+        Discover::OtherInputs { .. } => "choose another folder with --out, or replace the results with --force",
         Discover::ConstantScores { .. } => "check the column score, or use another --scorer",
         Discover::StrengthsWithoutGraph => {
             "add --graph EDGES (source,target: the target follows the source), or omit --weights"
@@ -121,6 +130,9 @@ fn posts_hint(error: &Posts) -> Option<String> {
     let cure = match error {
         Posts::NothingLeft { main, .. } => main.map_or("give a file with posts", loss_cure),
         Posts::OneUser { main, .. } => main.map_or("give a file with posts by more users", loss_cure),
+        Posts::SparseBins { .. } => {
+            "exclude posts with a wrong time by --from and --to, or use longer bins (--bin week)"
+        }
         _ => return None,
     };
     Some(cure.to_owned())

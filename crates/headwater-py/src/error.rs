@@ -95,6 +95,7 @@ fn score_kind(error: &Score) -> ExceptionKind {
 
 fn discover_kind(error: &Discover) -> ExceptionKind {
     match error {
+        Discover::Unnamed { error, .. } => discover_kind(error),
         Discover::Core(error) | Discover::Data { source: error, .. } => core_kind(error),
         Discover::Files(error) => files_kind(error),
         Discover::Posts(error) => posts_kind(error),

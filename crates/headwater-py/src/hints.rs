@@ -1,7 +1,7 @@
 //! Hints for errors and warnings, in terms of Python keyword arguments.
 
 use headwater::Error as Core;
-use headwater_discover::{Error as Discover, Warning};
+use headwater_discover::{Error as Discover, KeyProblem, Warning};
 use headwater_files::Error as Files;
 use headwater_posts::read::OtherFormat;
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
@@ -57,6 +57,8 @@ pub(crate) fn files_text(error: &Files) -> String {
 fn system_hint(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::StorageFull => "free disk space, or write to another disk",
+        ErrorKind::FileTooLarge => "the system limits the size of files; write to another disk, or raise the limit",
+        ErrorKind::InvalidFilename => "choose a shorter name",
         ErrorKind::UnexpectedEof | ErrorKind::InvalidData => "the file is truncated: download or copy it again",
         _ => "check the path and its permissions",
     }
@@ -106,6 +108,9 @@ fn posts_hint(error: &Posts) -> Option<String> {
         Posts::TooManyBad { .. } => "max_bad raises the limit".to_owned(),
         Posts::NothingLeft { main, .. } => main.map_or("give posts", loss_cure).to_owned(),
         Posts::OneUser { main, .. } => main.map_or("give posts by more users", loss_cure).to_owned(),
+        Posts::SparseBins { .. } => {
+            "exclude posts with a wrong time by since and until, or use longer bins (bin=\"week\")".to_owned()
+        }
         Posts::Io { source, .. } => system_hint(source),
         _ => return None,
     })
@@ -131,6 +136,7 @@ fn loss_cure(reason: LossReason) -> &'static str {
 /// The text of an error of the pipeline.
 pub(crate) fn discover_text(error: &Discover) -> String {
     let hint = match error {
+        Discover::Unnamed { error, names } => return names.replace_in(&discover_text(error)),
         Discover::Core(error) => return core_text(error),
         Discover::Files(error) => return files_text(error),
         Discover::Posts(error) => return posts_text(error),
@@ -147,8 +153,13 @@ fn discover_hint(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "choose another folder for out",
-        Discover::Key { .. } | Discover::ShortKey { .. } => {
-            "make a key with Path(\"key\").write_bytes(secrets.token_bytes(32)); keep it secret, it links pseudonyms to names"
+        Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder for out",
+        Discover::OtherInputs { .. } => "choose another folder for out, or replace the results with force=True",
+        Discover::WeakKey { problem: KeyProblem::Readable, .. } => {
+            "make it readable for you only: Path(…).chmod(0o600)"
+        }
+        Discover::Key { .. } | Discover::WeakKey { .. } => {
+            "make a key with key = Path(\"key\"); key.touch(0o600); key.write_bytes(secrets.token_bytes(32)); keep it secret, it links pseudonyms to names"
         }
         Discover::PseudonymCollision => "use another key",
         Discover::Hidden { .. } => "omit pseudonymise to see the reason",
