@@ -295,7 +295,7 @@ fn the_first_model_format_still_loads() {
         let model = read_model(&path).unwrap();
         assert_eq!(model.roster.agents(), ["ann", "bob", "cyd"]);
         assert_eq!(model.combination.weight(0, 1), 0.5);
-        assert_eq!((model.evidence.of(0, 1), model.evidence.of(2, 2)), (0.5, -0.25));
+        assert_eq!((model.evidence.against(0, 1), model.evidence.against(2, 2)), (0.5, -0.25));
         assert_eq!(model.truth.unwrap().hypothesis, 1);
         assert_eq!(model.method, headwater::Method::Unknown { name: "gsl".into() });
         let warning = model.diagnostics.warnings.last().unwrap();

@@ -216,7 +216,7 @@ pub(crate) fn gsl(
     let support = support(graph.as_deref(), roster)?;
     let known = |model: &Option<PyRef<'_, Model>>| -> Result<Option<GroundTruth>, PyError> {
         let Some(model) = model else { return Ok(None) };
-        Ok(Some(GroundTruth::of(&model.model)?.aligned(roster)?))
+        Ok(Some(GroundTruth::from_model(&model.model)?.aligned(roster)?))
     };
     let (evidence, initial) = (known(&evidence)?, known(&initial)?);
     done(py, &Manner { progress, threads }, || {

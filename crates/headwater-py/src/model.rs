@@ -270,7 +270,7 @@ impl Model {
 
     #[pyo3(signature = (truth, top = 3))]
     fn compare(&self, truth: &Model, top: usize) -> PyResult<String> {
-        let found = GroundTruth::of(&truth.model).and_then(|known| compare(&self.model, &known, top));
+        let found = GroundTruth::from_model(&truth.model).and_then(|known| compare(&self.model, &known, top));
         let mut found = json_value!(found.map_err(PyError::from)?);
         found["reference"] = self.model.roster.reference().into();
         text(&found)
@@ -310,7 +310,7 @@ impl Model {
             Some(graph) => graph.among(&model.roster)?,
             None => None,
         };
-        let truth = truth.map(|truth| GroundTruth::of(&truth.model)).transpose().map_err(PyError::from)?;
+        let truth = truth.map(|truth| GroundTruth::from_model(&truth.model)).transpose().map_err(PyError::from)?;
         done(py, &Manner::default(), || {
             let plain;
             let ranking = match given {

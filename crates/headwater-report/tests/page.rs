@@ -105,7 +105,7 @@ fn every_number_is_there_and_exact() {
     assert_eq!(network.places.values().len(), 40);
 
     // Cards: what explain says.
-    let attribution = Attribution::of(&model).unwrap();
+    let attribution = Attribution::from_model(&model).unwrap();
     for (agent, card) in back.cards.iter().enumerate() {
         assert_eq!(card.agent, agent);
         let explained = Explanation::new(&model, agent, 8, Some(Thought::Remove)).unwrap();
@@ -300,7 +300,7 @@ fn silence_is_a_gap() {
 #[test]
 fn tracked_models_have_a_history_and_known_truths_a_second_heat_map() {
     let (panel, mut model, _) = world(6, 60, 0.7);
-    let known = GroundTruth::of(&model).unwrap();
+    let known = GroundTruth::from_model(&model).unwrap();
     let snapshot =
         |step: usize, weights: Combination| Snapshot { step, combination: weights, evidence: model.evidence.clone() };
     let history = vec![snapshot(10, Combination::uniform(6)), snapshot(30, model.combination.clone())];
@@ -348,7 +348,7 @@ fn the_smallest_networks_have_a_page() {
 #[test]
 fn five_hundred_agents_fit_in_three_megabytes() {
     let (panel, model, ranking) = world(500, 700, 0.08);
-    let known = GroundTruth::of(&model).unwrap();
+    let known = GroundTruth::from_model(&model).unwrap();
     let from = ReportInput { beliefs: Some(&panel), truth: Some(&known), ..ReportInput::new(&model, &ranking) };
     let page = Page::new(&from).unwrap();
     let html = page.html().unwrap();
@@ -392,7 +392,7 @@ fn five_thousand_agents_degrade_with_a_note() {
     );
     // Still what one by one would say.
     let card = &page.cards[100];
-    let sources = Attribution::of(&model).unwrap().sources_of(card.agent);
+    let sources = Attribution::from_model(&model).unwrap().sources_of(card.agent);
     assert!(card.shaped_by.iter().all(|&(other, share, _)| (share - sources[other]).abs() < 1e-6));
     let outcome = what_if(&model, card.agent, &Intervention::Remove).unwrap();
     let [_, after] = outcome.belief(page.truth);

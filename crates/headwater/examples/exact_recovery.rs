@@ -60,7 +60,7 @@ struct Outcome {
 fn study(world: &WorldParams) -> Result<Outcome, Error> {
     let (panel, truth) = simulate(world)?;
     let model = whitened(&panel, &WhitenedParams::default())?;
-    let known = GroundTruth::of(&truth)?;
+    let known = GroundTruth::from_model(&truth)?;
     // The paper's window of 50 needs 52 steps.
     let paper = match gsl(&panel, &GslParams::default()) {
         Ok(model) => compare(&model, &known, 3)?.combination_error,

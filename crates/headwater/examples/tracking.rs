@@ -50,7 +50,7 @@ fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<Outc
         if world.events().last().is_some_and(|event| event.step == step && event.kind == "state") {
             let (from, to) = (before.truth.map_or(0, |t| t.hypothesis), truth.truth.map_or(0, |t| t.hypothesis));
             // K = Σ_k D_k(new‖old), from the evidence under the new truth.
-            let gap = |agent: usize| truth.evidence.of(agent, from) - truth.evidence.of(agent, to);
+            let gap = |agent: usize| truth.evidence.against(agent, from) - truth.evidence.against(agent, to);
             strength.push((0..params.agents).map(gap).sum::<f64>());
         }
         let last = world.events().last().map_or(0, |event| event.step);

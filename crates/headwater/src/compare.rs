@@ -22,7 +22,7 @@ pub struct GroundTruth {
 
 impl GroundTruth {
     /// Everything a model says.
-    pub fn of(model: &Model) -> Result<Self, Error> {
+    pub fn from_model(model: &Model) -> Result<Self, Error> {
         Ok(GroundTruth {
             roster: model.roster.clone(),
             combination: Some(model.combination.clone()),
@@ -46,7 +46,7 @@ impl GroundTruth {
             let names = roster.hypotheses().iter();
             let order: Vec<usize> = names.map(|name| self.roster.hypothesis(name)).collect::<Result<_, _>>()?;
             let rows = agents.iter().flat_map(|&agent| order[1..].iter().map(move |&hypothesis| (agent, hypothesis)));
-            let rows = rows.map(|(agent, hypothesis)| truth.of(agent, hypothesis) - truth.of(agent, order[0]));
+            let rows = rows.map(|(agent, hypothesis)| truth.against(agent, hypothesis) - truth.against(agent, order[0]));
             Evidence::from_rows(rows.collect(), size, order.len() - 1)
         });
         Ok(GroundTruth {
@@ -147,8 +147,8 @@ fn evidence_error(model: &Model, known: &GroundTruth, truth: &Evidence, pairs: &
     let mut error = 0.0;
     for &(our, their) in pairs {
         for hypothesis in 1..names.len() {
-            let met = model.evidence.of(our, ours[hypothesis]) - model.evidence.of(our, ours[0]);
-            error += (met - truth.of(their, hypothesis)).powi(2);
+            let met = model.evidence.against(our, ours[hypothesis]) - model.evidence.against(our, ours[0]);
+            error += (met - truth.against(their, hypothesis)).powi(2);
         }
     }
     Some(error)
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_truth_equals_itself_under_other_names_and_orders() {
         let truth = world();
-        let known = GroundTruth::of(&truth).unwrap();
+        let known = GroundTruth::from_model(&truth).unwrap();
         let same = compare(&truth, &known, 3).unwrap();
         assert_eq!(same.combination_error, Some(0.0));
         assert_eq!((same.edge_auc, same.top_k_hit, same.influence_l1), (Some(1.0), Some(1.0), Some(0.0)));
@@ -203,7 +203,7 @@ mod tests {
         let order = [2, 1, 0, 3, 4];
         let rows = (0..agents).flat_map(|agent| {
             let truth = &truth;
-            (1..5).map(move |j| truth.evidence.of(back(agent), order[j]) - truth.evidence.of(back(agent), order[0]))
+            (1..5).map(move |j| truth.evidence.against(back(agent), order[j]) - truth.evidence.against(back(agent), order[0]))
         });
         turned.evidence = Evidence::from_rows(rows.collect(), agents, 4).unwrap();
         turned.truth = truth.truth.map(|verdict| crate::model::Truth { hypothesis: 2, ..verdict });
@@ -215,14 +215,14 @@ mod tests {
     #[test]
     fn a_truth_can_be_put_in_another_order() {
         let truth = world();
-        let known = GroundTruth::of(&truth).unwrap();
+        let known = GroundTruth::from_model(&truth).unwrap();
         let names = truth.roster.agents().iter().rev().cloned();
         let roster = Roster::new(names, ["h3", "h1", "h2", "h0", "h4"]).unwrap();
         let turned = known.aligned(&roster).unwrap();
         let (a, b) = (known.combination.as_ref().unwrap(), turned.combination.as_ref().unwrap());
         assert_eq!(a.weight(0, 4), b.weight(19, 15));
-        let wanted = truth.evidence.of(2, 4) - truth.evidence.of(2, 3);
-        assert_eq!(turned.evidence.as_ref().unwrap().of(17, 4), wanted);
+        let wanted = truth.evidence.against(2, 4) - truth.evidence.against(2, 3);
+        assert_eq!(turned.evidence.as_ref().unwrap().against(17, 4), wanted);
         let stranger = Roster::new(["0", "nobody"], ["h0", "h1"]).unwrap();
         assert!(known.aligned(&stranger).unwrap_err().to_string().contains("nobody"));
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn strangers_cannot_be_compared() {
         let truth = world();
-        let mut known = GroundTruth::of(&truth).unwrap();
+        let mut known = GroundTruth::from_model(&truth).unwrap();
         known.roster = Roster::new((0..20).map(|agent| format!("x{agent}")), ["h0", "h1", "h2", "h3", "h4"]).unwrap();
         assert!(compare(&truth, &known, 3).unwrap_err().to_string().contains("share 0 agent"));
     }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// let evidence = headwater::Evidence::from_rows(vec![0.1, 0.2, -0.3, 0.4], 2, 2).unwrap();
-/// assert_eq!(evidence.of(1, 0), 0.0); // the reference against itself
-/// assert_eq!(evidence.of(1, 2), 0.4);
+/// assert_eq!(evidence.against(1, 0), 0.0); // the reference against itself
+/// assert_eq!(evidence.against(1, 2), 0.4);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -66,7 +66,7 @@ impl Evidence {
     }
 
     /// Evidence of one agent against a hypothesis relative to the reference; zero for the reference itself.
-    pub fn of(&self, agent: usize, hypothesis: usize) -> f64 {
+    pub fn against(&self, agent: usize, hypothesis: usize) -> f64 {
         if hypothesis == 0 { 0.0 } else { self.agent(agent)[hypothesis - 1] }
     }
 

@@ -131,7 +131,7 @@ fn centrality_influence_and_attribution() {
         close(&found.centrality.values, &golden.numbers(&["true", "centrality"]), name);
         close(&found.influence, &golden.numbers(&["true", "influence"]), name);
         close(&found.divergences.concat(), &golden.numbers(&["true", "divergence"]), name);
-        let attribution = Attribution::of(&truth).unwrap();
+        let attribution = Attribution::from_model(&truth).unwrap();
         let wanted = golden.numbers(&["true", "attribution"]);
         for agent in 0..golden.agents {
             let row = &wanted[agent * golden.agents..(agent + 1) * golden.agents];

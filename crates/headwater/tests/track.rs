@@ -104,7 +104,7 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
         let mut world = World::new(params).unwrap();
         let (reports, models) = follow(&mut world, TrackParams::default(), &[300, 1499, 1510, 1700, 2999]);
         let truth = &models[4].1;
-        let strength: f64 = (0..20).map(|agent| truth.evidence.of(agent, 0) - truth.evidence.of(agent, 3)).sum();
+        let strength: f64 = (0..20).map(|agent| truth.evidence.against(agent, 0) - truth.evidence.against(agent, 3)).sum();
         let patience = if strength >= 0.6 { 60 } else { (25.0 / strength) as usize };
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert_eq!((reports[0].kind, reports[0].truth, reports[0].listeners.len()), (ChangeKind::State, Some(3), 0));
@@ -114,7 +114,7 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
         }
         // With the likelihoods known, the evidence under the new truth is known as soon as the turn is.
         if likelihoods == Likelihoods::Appendix {
-            let gap = (0..20).map(|agent| (models[3].0.evidence.of(agent, 2) - truth.evidence.of(agent, 2)).abs());
+            let gap = (0..20).map(|agent| (models[3].0.evidence.against(agent, 2) - truth.evidence.against(agent, 2)).abs());
             assert!(gap.fold(0.0, f64::max) < 1e-6);
             assert_eq!(models[3].0.truth.unwrap().hypothesis, 3);
         }
@@ -189,7 +189,7 @@ fn a_tracker_on_a_quiet_stretch_agrees_with_the_learner() {
     assert!(error(&followed.combination, &at_once.combination) < 1e-18);
     assert!((followed.adaptation - at_once.adaptation).abs() < 1e-12);
     assert_eq!(followed.truth.unwrap().hypothesis, at_once.truth.unwrap().hypothesis);
-    let gap = (0..20).map(|agent| (followed.evidence.of(agent, 1) - at_once.evidence.of(agent, 1)).abs());
+    let gap = (0..20).map(|agent| (followed.evidence.against(agent, 1) - at_once.evidence.against(agent, 1)).abs());
     assert!(gap.fold(0.0, f64::max) < 1e-9);
 }
 

@@ -20,7 +20,7 @@ struct Outcome {
 fn study(params: &WorldParams) -> Outcome {
     let (panel, truth) = simulate(params).unwrap();
     let model = whitened(&panel, &WhitenedParams::default()).unwrap();
-    let found = compare(&model, &GroundTruth::of(&truth).unwrap(), 3).unwrap();
+    let found = compare(&model, &GroundTruth::from_model(&truth).unwrap(), 3).unwrap();
     let certified = model.diagnostics.columns.iter().filter(|column| column.status == Status::Certified).count();
     Outcome {
         error: found.combination_error.unwrap(),
@@ -87,7 +87,7 @@ fn changed(panel: &Panel, change: impl Fn(usize, usize, usize, f64) -> f64) -> P
 }
 
 fn error(model: &Model, truth: &Model) -> f64 {
-    compare(model, &GroundTruth::of(truth).unwrap(), 3).unwrap().combination_error.unwrap()
+    compare(model, &GroundTruth::from_model(truth).unwrap(), 3).unwrap().combination_error.unwrap()
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn bad_regimes_answer() {
     let flat = changed(&panel, |_, _, _, _| 0.5);
     assert!(whitened(&flat, &WhitenedParams::default()).unwrap_err().to_string().contains("no agent's beliefs change"));
     let together = changed(&panel, |step, ratio, _, _| panel.frame(step)[(0, ratio)]);
-    assert!(whitened(&together, &WhitenedParams::default()).unwrap().evidence.of(0, 1).is_finite());
+    assert!(whitened(&together, &WhitenedParams::default()).unwrap().evidence.against(0, 1).is_finite());
     // Too short, silent, or out of range.
     assert!(whitened(&panel.slice(0..2).unwrap(), &WhitenedParams::default()).is_err());
     let (silent, _) = simulate(&WorldParams { silence: 0.2, ..WorldParams::default() }).unwrap();
@@ -379,7 +379,7 @@ fn an_agent_with_an_unseen_symbol_is_named() {
             .filter(|&other| model.likelihoods.as_ref().unwrap()[other] != headwater::model::Likelihood::Unknown);
         for other in known {
             for hypothesis in 0..5 {
-                assert!((model.evidence.of(other, hypothesis) - truth.evidence.of(other, hypothesis)).abs() < 1e-6);
+                assert!((model.evidence.against(other, hypothesis) - truth.evidence.against(other, hypothesis)).abs() < 1e-6);
             }
         }
     }

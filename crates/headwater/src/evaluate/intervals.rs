@@ -82,9 +82,9 @@ impl<'a> Bootstrap<'a> {
         let truth = crate::influence(model)?.truth;
         let blocks = match refit {
             Refit::Whitened(params) => Blocks::Observed {
-                distinct: DistinctAgents::of(panel),
+                distinct: DistinctAgents::from_panel(panel),
                 params: WhitenedParams { symbols: false, ..params },
-                ring: Ring::of(panel, count),
+                ring: Ring::from_panel(panel, count),
             },
             Refit::StateSpace(params) => stretched(panel, model, truth, &params, count, seed)?,
         };
@@ -187,7 +187,7 @@ fn shares(estimate: &Estimate, truth: usize) -> Result<Vec<f64>, Error> {
     let centrality = estimate.combination.centrality()?.values;
     let evidence = &estimate.evidence;
     let known = |agent: usize| -> f64 {
-        (0..=evidence.ratios()).map(|other| evidence.of(agent, other) - evidence.of(agent, truth)).sum()
+        (0..=evidence.ratios()).map(|other| evidence.against(agent, other) - evidence.against(agent, truth)).sum()
     };
     let influence: Vec<f64> = centrality.iter().enumerate().map(|(agent, u)| u * known(agent)).collect();
     let total: f64 = influence.iter().sum();

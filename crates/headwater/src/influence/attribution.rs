@@ -41,15 +41,15 @@ impl Attribution {
     /// Prepares the solver for weights and δ. Weights that are not left-stochastic are first made so.
     pub fn new(combination: &Combination, adaptation: f64) -> Result<Self, Error> {
         crate::model::check_adaptation(adaptation)?;
-        Ok(Attribution::with(combination.stochastic().combination, adaptation))
+        Ok(Attribution::from_stochastic(combination.stochastic().combination, adaptation))
     }
 
     /// The same for a model.
-    pub fn of(model: &Model) -> Result<Self, Error> {
+    pub fn from_model(model: &Model) -> Result<Self, Error> {
         Attribution::new(&model.combination, model.adaptation)
     }
 
-    pub(super) fn with(combination: Combination, adaptation: f64) -> Self {
+    pub(super) fn from_stochastic(combination: Combination, adaptation: f64) -> Self {
         let agents = combination.agents();
         let lu = (agents <= DIRECT_AGENTS).then(|| {
             let mut system = Mat::<f64>::identity(agents, agents);

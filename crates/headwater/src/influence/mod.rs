@@ -104,7 +104,7 @@ pub fn influence(model: &Model) -> Result<Influence, Error> {
     };
     let hypotheses = model.evidence.ratios() + 1;
     let divergence_of =
-        |agent: usize, hypothesis: usize| model.evidence.of(agent, hypothesis) - model.evidence.of(agent, truth);
+        |agent: usize, hypothesis: usize| model.evidence.against(agent, hypothesis) - model.evidence.against(agent, truth);
     let divergences: Vec<Vec<f64>> =
         (0..agents).map(|agent| (0..hypotheses).map(|hypothesis| divergence_of(agent, hypothesis)).collect()).collect();
     let informativeness: Vec<f64> = divergences.iter().map(|row| row.iter().sum()).collect();
@@ -115,7 +115,7 @@ pub fn influence(model: &Model) -> Result<Influence, Error> {
         .map(|hypothesis| (0..agents).map(|agent| centrality.values[agent] * divergences[agent][hypothesis]).sum())
         .collect();
     Ok(Influence {
-        origin: Attribution::of(model)?.network(),
+        origin: Attribution::from_model(model)?.network(),
         contrarians: contrarians(model, truth, &centrality.values),
         truth,
         agreement,
@@ -144,7 +144,7 @@ fn contrarians(model: &Model, truth: usize, centrality: &[f64]) -> Vec<Contraria
     let evidence = &model.evidence;
     let sums = model.combination.column_sums();
     let network = |hypothesis: usize| -> f64 {
-        (0..evidence.agents()).map(|agent| centrality[agent] * evidence.of(agent, hypothesis)).sum()
+        (0..evidence.agents()).map(|agent| centrality[agent] * evidence.against(agent, hypothesis)).sum()
     };
     let network: Vec<f64> = (0..=evidence.ratios()).map(network).collect();
     let ratios = evidence.ratios();
@@ -168,7 +168,7 @@ fn contrarians(model: &Model, truth: usize, centrality: &[f64]) -> Vec<Contraria
             let lever = (1.0 - model.adaptation) / model.adaptation * (network[truth] - network[believes]);
             Some((variance.max(0.0) / steps as f64 + (lever * (sums[agent] - 1.0)).powi(2)).sqrt())
         });
-        let margin = evidence.of(agent, truth) - evidence.of(agent, believes);
+        let margin = evidence.against(agent, truth) - evidence.against(agent, believes);
         let standard_errors = standard_errors.filter(|error| *error > 0.0).map(|error| margin / error);
         found.push(Contrarian { agent, believes, margin, standard_errors });
     }

@@ -57,7 +57,7 @@ pub fn what_if(model: &Model, agent: usize, intervention: &Intervention) -> Resu
     let stochastic = model.combination.stochastic().combination;
     let agents = stochastic.agents();
     let ratios = model.evidence.ratios();
-    let now = Attribution::with(stochastic.clone(), model.adaptation);
+    let now = Attribution::from_stochastic(stochastic.clone(), model.adaptation);
     let others: Vec<usize> = (0..agents).filter(|&other| other != agent).collect();
     let keep = 1.0 - model.adaptation;
     let mut reduced = stochastic.without(agent);
@@ -78,7 +78,7 @@ pub fn what_if(model: &Model, agent: usize, intervention: &Intervention) -> Resu
             });
         }
     };
-    let then = Attribution::with(reduced, model.adaptation);
+    let then = Attribution::from_stochastic(reduced, model.adaptation);
     let select = |values: Vec<f64>| -> Vec<f64> { others.iter().map(|&other| values[other]).collect() };
     let before = now.expected(&model.evidence).into_iter().map(select).collect();
     let after = (0..ratios)
@@ -137,14 +137,14 @@ impl<'a> Removals<'a> {
                 listeners[speaker].push((listener, weight));
             }
         }
-        let attribution = Attribution::with(stochastic.clone(), model.adaptation);
+        let attribution = Attribution::from_stochastic(stochastic.clone(), model.adaptation);
         let expected = attribution.expected(&model.evidence);
         let inverse = attribution.lu.map(|lu| lu.solve_transpose(Mat::<f64>::identity(agents, agents)));
         Ok(Removals { model, stochastic, listeners, expected, inverse })
     }
 
     /// What would change without each of these agents.
-    pub fn of(&self, chosen: &[usize]) -> Result<Vec<WhatIf>, Error> {
+    pub fn without_each(&self, chosen: &[usize]) -> Result<Vec<WhatIf>, Error> {
         match &self.inverse {
             Some(inverse) => chosen.par_iter().map(|&agent| self.solved(agent, inverse)).collect(),
             None => Ok(chosen.par_chunks(BLOCK).flat_map_iter(|chosen| self.settled(chosen)).collect()),

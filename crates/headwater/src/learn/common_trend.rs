@@ -19,7 +19,7 @@ pub(crate) struct CommonTrend {
 
 impl CommonTrend {
     /// Of a whole panel; what an agent usually says is taken from the steps seen.
-    pub(crate) fn of(panel: &Panel, seen: usize, groups: &[usize]) -> Self {
+    pub(crate) fn from_panel(panel: &Panel, seen: usize, groups: &[usize]) -> Self {
         let (agents, size) = (panel.agents(), panel.width());
         let count = groups.iter().max().map_or(0, |group| group + 1);
         let mut usual = vec![(0.0, 0.0); size];
@@ -71,7 +71,7 @@ mod tests {
         // Agents 0 and 1 are of one group, 2 of another; usual values are 1, 2 and 5.
         let cells = vec![0.0, 2.0, 5.0, 2.0, 2.0, 5.0, 1.0, 2.0, 5.0];
         let panel = Panel::complete(Roster::numbered(3, 2).unwrap(), cells).unwrap();
-        let trend = CommonTrend::of(&panel, 3, &[0, 0, 1]);
+        let trend = CommonTrend::from_panel(&panel, 3, &[0, 0, 1]);
         assert_eq!(trend.at(0), [0.0; 3], "nothing was said before the first step");
         assert_eq!(trend.at(1), [0.0, -1.0, 0.0], "1 hears 0; 2 has nobody");
         assert_eq!(trend.at(2), [0.0, 1.0, 0.0]);

@@ -39,7 +39,7 @@ pub(crate) fn affordable(series: usize, count: usize, cure: &str) -> Result<(), 
 /// use headwater::{Panel, Roster, learn::moments::Moments};
 /// let roster = Roster::numbered(2, 2).unwrap();
 /// let panel = Panel::complete(roster, vec![1.0, 0.0, 2.0, 1.0, 4.0, 1.0]).unwrap();
-/// let moments = Moments::of(&panel, 1..3);
+/// let moments = Moments::from_panel(&panel, 1..3);
 /// // x₀ is 1, 2 and y₀ is 2, 4: the centred products are ½ and 1.
 /// assert_eq!((moments.weight(), moments.xx(0, 0), moments.xy(0, 0)), (2.0, 0.5, 1.0));
 /// ```
@@ -78,7 +78,7 @@ impl Moments {
     }
 
     /// Of the transitions into these steps of a complete panel (step 0 has none).
-    pub fn of(panel: &Panel, steps: Range<usize>) -> Self {
+    pub fn from_panel(panel: &Panel, steps: Range<usize>) -> Self {
         let mut moments = Moments::empty(panel.agents(), panel.ratios());
         moments.push(panel, steps);
         moments
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn moments_by_definition() {
         let panel = panel(4, 700, 1);
-        let moments = Moments::of(&panel, 1..700);
+        let moments = Moments::from_panel(&panel, 1..700);
         let value = |step: usize, entry: usize| panel.frame(step)[(entry % 4, entry / 4)];
         let mean = |from: usize| -> Vec<f64> {
             (0..8).map(|entry| (from..from + 699).map(|step| value(step, entry)).sum::<f64>() / 699.0).collect()
@@ -364,17 +364,17 @@ mod tests {
         let offset = f64::from(1 << 20);
         let rounded: Vec<f64> = panel.cells().iter().map(|value| (value + offset) - offset).collect();
         let lifted: Vec<f64> = panel.cells().iter().map(|value| value + offset).collect();
-        let of = |cells: Vec<f64>| Moments::of(&Panel::complete(panel.roster().clone(), cells).unwrap(), 1..900);
+        let of = |cells: Vec<f64>| Moments::from_panel(&Panel::complete(panel.roster().clone(), cells).unwrap(), 1..900);
         close(&of(rounded), &of(lifted), 1e-12);
     }
 
     #[test]
     fn discounting_weighs_the_past() {
         let panel = panel(3, 300, 3);
-        let mut twice = Moments::of(&panel, 1..150);
-        twice.merge(&Moments::of(&panel, 1..150)).unwrap();
+        let mut twice = Moments::from_panel(&panel, 1..150);
+        twice.merge(&Moments::from_panel(&panel, 1..150)).unwrap();
         twice.discount(0.5);
-        close(&twice, &Moments::of(&panel, 1..150), 1e-12);
+        close(&twice, &Moments::from_panel(&panel, 1..150), 1e-12);
         assert!(twice.merge(&Moments::empty(4, 2)).is_err());
     }
 
@@ -382,9 +382,9 @@ mod tests {
         #[test]
         fn a_merge_is_the_whole(cut in 2usize..598, seed in 0u64..20) {
             let panel = panel(3, 600, seed);
-            let mut parts = Moments::of(&panel, 1..cut);
-            parts.merge(&Moments::of(&panel, cut..600)).unwrap();
-            close(&parts, &Moments::of(&panel, 1..600), 1e-11);
+            let mut parts = Moments::from_panel(&panel, 1..cut);
+            parts.merge(&Moments::from_panel(&panel, cut..600)).unwrap();
+            close(&parts, &Moments::from_panel(&panel, 1..600), 1e-11);
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct DistinctAgents {
 }
 
 impl DistinctAgents {
-    pub(crate) fn of(panel: &Panel) -> Self {
+    pub(crate) fn from_panel(panel: &Panel) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let largest = panel.cells().iter().fold(0.0f64, |most, value| most.max(value.abs()));
         // The last frame is nobody's past: an agent that moves only there is no regressor.
@@ -139,9 +139,9 @@ pub(crate) struct Regressors<'a> {
 
 impl<'a> Regressors<'a> {
     /// Of all agents that ever move, by their whole panel.
-    pub(crate) fn of(panel: &Panel, distinct: &'a DistinctAgents, support: Option<&[Vec<usize>]>) -> Self {
+    pub(crate) fn from_panel(panel: &Panel, distinct: &'a DistinctAgents, support: Option<&[Vec<usize>]>) -> Self {
         let source = match support {
-            None => Source::Whole(Cow::Owned(Moments::of(panel, 1..panel.steps()))),
+            None => Source::Whole(Cow::Owned(Moments::from_panel(panel, 1..panel.steps()))),
             Some(_) => Source::Series(series(panel)),
         };
         let listeners = (0..panel.agents()).filter(|&agent| !distinct.constant[agent]).collect();
@@ -149,7 +149,7 @@ impl<'a> Regressors<'a> {
     }
 
     /// Of some listeners, by moments at hand.
-    pub(crate) fn by(
+    pub(crate) fn from_moments(
         moments: &'a Moments,
         distinct: &'a DistinctAgents,
         support: Option<&[Vec<usize>]>,

@@ -96,7 +96,7 @@ pub fn as_released(panel: &Panel, params: &ReleasedParams) -> Result<Model, Erro
         let reason = "the panel has silent cells; fill them first (carry forward)".into();
         return Err(Error::Undefined { what: "the released procedure", reason });
     }
-    let (keep, past) = (1.0 - params.adaptation, Past::of(panel));
+    let (keep, past) = (1.0 - params.adaptation, Past::from_panel(panel));
     let mut weights = first_weights(agents, params.seed);
     let mut rate = params.learning_rate;
     for _ in 0..params.passes {
@@ -148,7 +148,7 @@ fn normalise(weights: &mut Mat<f64>) {
 }
 
 impl Past {
-    fn of(panel: &Panel) -> Self {
+    fn from_panel(panel: &Panel) -> Self {
         let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
         let cell = |step: usize, ratio: usize, agent: usize| panel.frame(step)[(agent, ratio)];
         let zeros = || Mat::zeros(agents, (steps - 1) * ratios);

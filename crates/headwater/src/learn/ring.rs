@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use headwater::{learn::{moments::Moments, ring::Ring}, simulate::{simulate, WorldParams}};
 /// let (panel, _) = simulate(&WorldParams { steps: 61, ..WorldParams::default() }).unwrap();
-/// let ring = Ring::of(&panel, 4);
+/// let ring = Ring::from_panel(&panel, 4);
 /// assert_eq!((ring.len(), ring.since(31).weight()), (4, 30.0)); // the last two stretches of 15 transitions
 /// assert_eq!(ring.draw([0, 0, 1, 3]).unwrap().weight(), 60.0);
 /// ```
@@ -41,7 +41,7 @@ impl Ring {
     }
 
     /// Of a complete panel cut into this many stretches, as even as can be.
-    pub fn of(panel: &Panel, count: usize) -> Self {
+    pub fn from_panel(panel: &Panel, count: usize) -> Self {
         let mut ring = Ring::new(panel.agents(), panel.ratios(), count);
         let (width, transitions) = (panel.agents() * panel.ratios(), panel.steps().saturating_sub(1));
         let border = |stretch: usize| 1 + stretch * transitions / count;
@@ -149,7 +149,7 @@ mod tests {
             ring.push(first, &panel.cells()[(first - 1) * width..(first + 5) * width]);
         }
         assert!(ring.len() <= 6);
-        let (all, whole) = (ring.since(0), Moments::of(&panel, 1..101));
+        let (all, whole) = (ring.since(0), Moments::from_panel(&panel, 1..101));
         assert_eq!(all.weight(), 100.0);
         for a in 0..width {
             for b in 0..width {

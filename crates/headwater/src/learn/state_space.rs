@@ -155,13 +155,13 @@ struct State {
 impl<'a> StateSpaceLearner<'a> {
     /// Prepares a fit to a whole panel.
     pub fn new(panel: &'a Panel, params: &StateSpaceParams) -> Result<Self, Error> {
-        StateSpaceLearner::of(panel, panel.steps(), params)
+        StateSpaceLearner::with_steps(panel, panel.steps(), params)
     }
 
     /// Prepares a fit to the first steps of a panel.
-    pub(crate) fn of(panel: &'a Panel, steps: usize, params: &StateSpaceParams) -> Result<Self, Error> {
+    pub(crate) fn with_steps(panel: &'a Panel, steps: usize, params: &StateSpaceParams) -> Result<Self, Error> {
         check(panel, steps, params)?;
-        let distinct = DistinctAgents::of(&panel.clone().carry_forward().0);
+        let distinct = DistinctAgents::from_panel(&panel.clone().carry_forward().0);
         if distinct.regressors.is_empty() {
             return Err(Error::Undefined {
                 what: "a network",
@@ -295,7 +295,7 @@ impl<'a> StateSpaceLearner<'a> {
             track: Track::default(),
         };
         whitened::silence_the_still(&mut model, &self.distinct)?;
-        let design = Regressors::by(
+        let design = Regressors::from_moments(
             &smoothed.stretches[0],
             &self.distinct,
             self.params.support.as_deref(),
@@ -303,7 +303,7 @@ impl<'a> StateSpaceLearner<'a> {
         );
         let precisions = design.each(|position| {
             let listener_moments = design.listener_moments(position);
-            whitened::Precision::of(
+            whitened::Precision::from_moments(
                 &listener_moments,
                 &fit::inverse(&listener_moments, &dynamics.innovation[design.listeners[position]]),
             )
@@ -390,7 +390,7 @@ pub fn skill(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, 
 fn beyond_common(panel: &Panel, params: &StateSpaceParams, found: &HeldOut) -> Result<Option<Skill>, Error> {
     let Some(skill) = found.skill else { return Ok(None) };
     let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
-    let trend = CommonTrend::of(panel, split(panel), &groups);
+    let trend = CommonTrend::from_panel(panel, split(panel), &groups);
     let rival = alone(panel, Some(&trend));
     let network = match &params.common {
         Some(_) => found.error,
@@ -450,7 +450,7 @@ fn split(panel: &Panel) -> usize {
 
 pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldOut, Error> {
     let seen = split(panel);
-    let mut learner = StateSpaceLearner::of(panel, seen, params)?;
+    let mut learner = StateSpaceLearner::with_steps(panel, seen, params)?;
     learner.run()?;
     let error = forecast_error(panel, &learner.forecasts()?);
     let own_past = alone(panel, None);
@@ -468,7 +468,7 @@ pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldO
 /// Squared error of each agent's own past, perhaps with the trend, on what is held out.
 fn alone(panel: &Panel, trend: Option<&CommonTrend>) -> f64 {
     let seen = split(panel);
-    forecast_error(panel, &ar_baseline::forecasts(panel, seen, &Glance::of(panel, seen), trend))
+    forecast_error(panel, &ar_baseline::forecasts(panel, seen, &Glance::from_panel(panel, seen), trend))
 }
 
 fn forecast_error(panel: &Panel, forecasts: &[f64]) -> f64 {
@@ -599,7 +599,7 @@ impl State {
         }
         self.dynamics.noise = block(agents);
         let nothing = Moments::empty(agents, ratios);
-        let design = Regressors::by(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::from_moments(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
         if let Some(strengths) = &mut self.strengths {
             strengths.read(weights);
             self.columns = strengths.columns(&design, self.sum);
@@ -628,13 +628,13 @@ impl State {
     fn first(panel: &Panel, steps: usize, params: &StateSpaceParams, distinct: &DistinctAgents) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
-        let glance = Glance::of(panel, steps);
+        let glance = Glance::from_panel(panel, steps);
         let spread: Vec<f64> = (0..size).map(|cell| glance.series(cell).1).collect();
         let news = |agent: usize| {
             Mat::from_fn(ratios, ratios, |h, g| if h == g { FIRST_NEWS * spread[h * agents + agent] } else { 0.0 })
         };
         let trend_loading = params.common.as_ref().map(|groups| {
-            let trend = CommonTrend::of(panel, steps, groups);
+            let trend = CommonTrend::from_panel(panel, steps, groups);
             TrendLoading { loading: vec![0.0; trend.count * ratios], trend: Arc::new(trend) }
         });
         let dynamics = Dynamics {
@@ -650,7 +650,7 @@ impl State {
         };
         let sum = 1.0 - params.adaptation.unwrap_or(FIRST_ADAPTATION);
         let nothing = Moments::empty(agents, ratios);
-        let design = Regressors::by(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::from_moments(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
         let strengths = match (params.kind(), &params.support) {
             (WeightKind::Strengths, Some(_)) => Some(Strengths::equal(agents, &design, FIRST_SELF_WEIGHT)),
             _ => None,
@@ -675,7 +675,7 @@ impl State {
     fn take(&mut self, model: &Model, params: &StateSpaceParams, distinct: &DistinctAgents) {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let nothing = Moments::empty(agents, ratios);
-        let design = Regressors::by(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::from_moments(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
         self.sum = 1.0 - model.adaptation;
         self.columns = design.each(|position| {
             let whole = |speaker: usize| {
@@ -745,7 +745,7 @@ impl State {
     fn maximise(&mut self, smoothed: &Smoothed, params: &StateSpaceParams, distinct: &DistinctAgents) {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let moments = &smoothed.stretches[0];
-        let design = Regressors::by(moments, distinct, params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::from_moments(moments, distinct, params.support.as_deref(), (0..agents).collect());
         self.listen(&design, params, distinct);
         self.follow(&smoothed.frames, distinct);
         let (sum, count) = &smoothed.noise;
@@ -944,7 +944,7 @@ impl State {
     fn combination(&self, params: &StateSpaceParams, distinct: &DistinctAgents) -> Result<Combination, Error> {
         let agents = self.dynamics.agents;
         let empty = Moments::empty(agents, self.dynamics.ratios);
-        let design = Regressors::by(&empty, distinct, params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::from_moments(&empty, distinct, params.support.as_deref(), (0..agents).collect());
         whitened::combine(&design, distinct, &self.columns, self.sum, agents, params.support.is_some())
     }
 }
@@ -1002,7 +1002,7 @@ impl Resampling {
             moments.merge(&self.stretches[number])?;
         }
         let mut state = self.state.clone();
-        let design = Regressors::by(&moments, &self.distinct, self.params.support.as_deref(), (0..agents).collect());
+        let design = Regressors::from_moments(&moments, &self.distinct, self.params.support.as_deref(), (0..agents).collect());
         state.listen(&design, &self.params, &self.distinct);
         state.estimate(&self.params, &self.distinct)
     }
@@ -1052,7 +1052,7 @@ impl Glance {
 
     /// Means of many posts vary less than single posts: products of deviations regressed on 1/c, each agent with its own
     /// level, give the noise of a post whatever the beliefs do.
-    fn of(panel: &Panel, steps: usize) -> Self {
+    fn from_panel(panel: &Panel, steps: usize) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
         let (mut means, mut spreads, mut shares) = (vec![0.0; size], vec![0.0; size], vec![0.0; agents]);

@@ -565,12 +565,12 @@ impl Tracker {
 
         let first = (since - 1).max(self.base);
         let stretch = Panel::complete(self.roster.clone(), self.frames[(first - self.base) * self.width()..].to_vec())?;
-        let distinct = DistinctAgents::of(&stretch);
+        let distinct = DistinctAgents::from_panel(&stretch);
         if listeners.len() == agents {
             self.remarks = distinct.warnings(&stretch);
         }
         let moments = self.moments(since);
-        let design = Regressors::by(&moments, &distinct, params.support.as_deref(), listeners);
+        let design = Regressors::from_moments(&moments, &distinct, params.support.as_deref(), listeners);
         if design.listeners.is_empty() {
             return Ok(false);
         }
@@ -593,7 +593,7 @@ impl Tracker {
         };
         let mut splits = vec![None; fits.len()];
         if params.symbols && design.listeners.iter().any(worth) {
-            let means = Means::of(&stretch);
+            let means = Means::from_panel(&stretch);
             let params = WhitenedParams { adaptation: given, ..params.clone() };
             (splits, _) = whitened::splits(&stretch, &means, &design, &fits, 1.0 - adaptation, &params)?;
             design.listeners.iter().for_each(|&listener| self.watches[listener].searched = stretch.steps());
@@ -621,7 +621,7 @@ impl Tracker {
             let weights = certain.map(|split| &split.weights).or(blurred).unwrap_or(&fit.weights);
             let precision = certain.is_none().then(|| {
                 let listener_moments = design.listener_moments(position);
-                Precision::of(&listener_moments, &fit::inverse(&listener_moments, &fit.covariance))
+                Precision::from_moments(&listener_moments, &fit::inverse(&listener_moments, &fit.covariance))
             });
             let speakers = design.regressors(position).iter().zip(weights);
             let shared = speakers.flat_map(|(&speaker, &weight)| distinct.share(speaker, weight));

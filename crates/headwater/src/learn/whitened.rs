@@ -139,7 +139,7 @@ pub(crate) struct Estimate {
 pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> {
     check(panel, params)?;
     let steps = panel.steps();
-    let distinct = DistinctAgents::of(panel);
+    let distinct = DistinctAgents::from_panel(panel);
     if distinct.regressors.is_empty() {
         return Err(Error::Undefined {
             what: "a network",
@@ -147,7 +147,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
         });
     }
     let mut warnings = distinct.warnings(panel);
-    let design = Regressors::of(panel, &distinct, params.support.as_deref());
+    let design = Regressors::from_panel(panel, &distinct, params.support.as_deref());
     let listeners = &design.listeners;
     let (agents, ratios) = (panel.agents(), panel.ratios());
     let most = (0..listeners.len()).map(|position| design.regressors(position).len()).max().unwrap_or(0);
@@ -160,7 +160,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     let fits = fit::fits(&design, params)?;
     let mut adaptation = params.adaptation.unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
     let mut standings = design.each(|position| fit::standing(|| design.listener_moments(position), &fits[position]));
-    let means = Means::of(panel);
+    let means = Means::from_panel(panel);
     let (mut splits, left_out) = match params.symbols {
         true => splits(panel, &means, &design, &fits, 1.0 - adaptation, params)?,
         false => (vec![None; listeners.len()], 0),
@@ -260,7 +260,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     silence_the_still(&mut model, &distinct)?;
     let exact = private_models(&mut model, panel, &means, listeners, &splits, &mut warnings)?;
     let vote = if params.adaptation.is_some() || !votes.is_empty() { 0.0 } else { variance_of_the_vote(&fits) };
-    let shared = design.shared().map(|_| Precision::of(&design.listener_moments(0), &Mat::identity(1, 1)));
+    let shared = design.shared().map(|_| Precision::from_moments(&design.listener_moments(0), &Mat::identity(1, 1)));
     let precisions = design.each(|position| {
         (!certified(position)).then(|| {
             let fit = &fits[position];
@@ -268,7 +268,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
                 Some(shared) => shared.scaled(fit.covariance[(0, 0)].max(0.0)),
                 None => {
                     let listener_moments = design.listener_moments(position);
-                    Precision::of(&listener_moments, &fit::inverse(&listener_moments, &fit.covariance))
+                    Precision::from_moments(&listener_moments, &fit::inverse(&listener_moments, &fit.covariance))
                 }
             }
         })
@@ -491,7 +491,7 @@ pub(crate) struct Means {
 }
 
 impl Means {
-    pub(crate) fn of(panel: &Panel) -> Self {
+    pub(crate) fn from_panel(panel: &Panel) -> Self {
         let width = panel.agents() * panel.ratios();
         let cells = panel.cells();
         let count = (panel.steps() - 1) as f64;
@@ -506,7 +506,7 @@ impl Means {
         Means { x: mean(&cells[..cells.len() - width]), y: mean(&cells[width..]) }
     }
 
-    fn by(moments: &Moments) -> Self {
+    fn from_moments(moments: &Moments) -> Self {
         Means { x: moments.mean_x(), y: moments.mean_y() }
     }
 }
@@ -576,7 +576,7 @@ pub(crate) fn estimate(
         let column = |model: &Model| model.diagnostics.columns.get(agent).map(|column| column.status);
         model.is_some_and(|model| column(model) == Some(Status::Certified))
     };
-    let design = Regressors::by(moments, distinct, params.support.as_deref(), (0..agents).collect());
+    let design = Regressors::from_moments(moments, distinct, params.support.as_deref(), (0..agents).collect());
     let fits = fit::fits(&design, params)?;
     let settled = model.filter(|_| (0..agents).any(exact)).map(|model| model.adaptation);
     let adaptation = params.adaptation.or(settled).unwrap_or_else(|| fit::voted(fits.iter().map(|fit| fit.vote)));
@@ -596,7 +596,7 @@ pub(crate) fn estimate(
         }
     })?;
     let combination = combine(&design, distinct, &weights, sum, agents, params.support.is_some())?;
-    let mut rows = mean_evidence(&Means::by(moments), &combination, adaptation, moments.ratios());
+    let mut rows = mean_evidence(&Means::from_moments(moments), &combination, adaptation, moments.ratios());
     for agent in (0..agents).filter(|&agent| exact(agent)) {
         let known = model.filter(|model| {
             let likelihood = model.likelihoods.as_ref().map(|likelihoods| &likelihoods[agent]);
@@ -675,7 +675,7 @@ impl Precision {
         self.condition.is_some_and(|condition| condition <= COLLINEAR).then_some(self)
     }
 
-    pub(crate) fn of(listener_moments: &ListenerMoments<'_>, weights: &Mat<f64>) -> Self {
+    pub(crate) fn from_moments(listener_moments: &ListenerMoments<'_>, weights: &Mat<f64>) -> Self {
         let ListenerMoments { moments, regressors, .. } = listener_moments;
         let (agents, ratios, size) = (moments.agents(), moments.ratios(), regressors.len());
         let (mut gram, _) = fit::normal(listener_moments, weights);
