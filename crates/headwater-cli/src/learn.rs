@@ -14,7 +14,7 @@ use headwater::learn::released::{ReleasedParams, as_released};
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::WhitenedParams;
-use headwater::model::{Change, Smoothing, Status};
+use headwater::model::{DetectedChange, Smoothing, Status};
 use headwater::panel::Times;
 use headwater::{Method, Model, Panel, influence};
 use headwater_files::{Beliefs, name_times, read_beliefs, read_edges, show_time, write_model};
@@ -432,7 +432,7 @@ impl Learn {
         Ok(model)
     }
 
-    fn tell(&self, change: &Change, panel: &Panel, terminal: &Terminal) -> Result<(), CliError> {
+    fn tell(&self, change: &DetectedChange, panel: &Panel, terminal: &Terminal) -> Result<(), CliError> {
         if !self.follow {
             return Ok(());
         }

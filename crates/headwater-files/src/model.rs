@@ -5,8 +5,8 @@ use crate::{AtomicFile, Error};
 use headwater::combination::Columns;
 use headwater::compare::GroundTruth;
 use headwater::influence;
-use headwater::model::{Change, ChangeKind, Diagnostics, Innovation, Likelihood, Snapshot, Track};
-use headwater::simulate::Event;
+use headwater::model::{ChangeKind, DetectedChange, Diagnostics, Innovation, Likelihood, NetworkSnapshot, Track};
+use headwater::simulate::WorldEvent;
 use headwater::{Combination, Evidence, Method, Model, Roster};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -84,7 +84,7 @@ struct Happening {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<usize>,
     #[serde(flatten)]
-    event: Event,
+    event: WorldEvent,
 }
 
 /// The network as it was at a time.
@@ -112,7 +112,7 @@ pub struct Truth {
     /// The model at the end.
     pub model: Model,
     /// What changed on the way.
-    pub changes: Vec<Event>,
+    pub changes: Vec<WorldEvent>,
 }
 
 /// Reads a model or a truth, JSON or `.npz`.
@@ -142,7 +142,7 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
     headwater::model::check_adaptation(adaptation).map_err(Error::data(path))?;
     let truth = match &document.truth {
         None => None,
-        Some(name) => Some(headwater::model::Truth {
+        Some(name) => Some(headwater::model::TrueHypothesis {
             hypothesis: roster.hypothesis(name).map_err(Error::data(path))?,
             agreement: document.agreement.unwrap_or(1.0),
         }),
@@ -338,11 +338,11 @@ fn read_track(
         let truth = event.truth.map(|name| roster.hypothesis(&name)).transpose().map_err(Error::data(path))?;
         track.times.push((event.step, shown(&time)));
         let listeners = listeners.map_err(Error::data(path))?;
-        track.changes.push(Change { step: event.step, since, kind, listeners, truth });
+        track.changes.push(DetectedChange { step: event.step, since, kind, listeners, truth });
     }
     for Past { time, step, combination, evidence } in history.into_iter().flatten() {
         track.times.push((step, shown(&time)));
-        track.history.push(Snapshot {
+        track.history.push(NetworkSnapshot {
             step,
             combination: combined(combination, roster.agents().len(), path)?,
             evidence: evidenced(&evidence, roster.agents().len(), roster.ratios(), path)?,
@@ -511,7 +511,7 @@ fn document(model: &Model, format: &str) -> Document {
     let changes = track.changes.iter().map(|change| Happening {
         time: Some(time_value(&track.time(change.step))),
         since: Some(change.since),
-        event: Event {
+        event: WorldEvent {
             step: change.step,
             kind: change.kind.name().to_owned(),
             agents: model.roster.names(&change.listeners),

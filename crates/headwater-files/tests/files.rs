@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use headwater::model::{Change, ChangeKind, Snapshot, Track};
+use headwater::model::{ChangeKind, DetectedChange, NetworkSnapshot, Track};
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
 use headwater::{Model, Panel};
 use headwater_files::{
@@ -262,11 +262,12 @@ fn truths_and_models_survive_the_disk() {
 fn what_a_tracked_model_went_through_survives_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     let mut model = World::new(WorldParams { agents: 4, edge_probability: 0.8, ..Default::default() }).unwrap().truth();
-    let past = |step| Snapshot { step, combination: model.combination.clone(), evidence: model.evidence.clone() };
+    let past =
+        |step| NetworkSnapshot { step, combination: model.combination.clone(), evidence: model.evidence.clone() };
     let track = Track {
         changes: vec![
-            Change { step: 7, since: 6, kind: ChangeKind::Topology, listeners: vec![1, 3], truth: None },
-            Change { step: 20, since: 12, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(2) },
+            DetectedChange { step: 7, since: 6, kind: ChangeKind::Topology, listeners: vec![1, 3], truth: None },
+            DetectedChange { step: 20, since: 12, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(2) },
         ],
         history: vec![past(5), past(30)],
         times: vec![(7, "2020-01-07T00:00:00Z".into()), (20, "20".into()), (5, "5".into()), (30, "30".into())],
@@ -328,7 +329,7 @@ fn broken_models_are_named() {
 #[test]
 fn models_survive_as_bytes() {
     let mut tracked = world(0.0).truth();
-    let change = Change { step: 9, since: 8, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(1) };
+    let change = DetectedChange { step: 9, since: 8, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(1) };
     tracked.track =
         Track { changes: vec![change], history: Vec::new(), times: vec![(9, "2024-01-01T00:00:00Z".into())] };
     for model in [world(0.0).truth(), tracked] {

@@ -7,7 +7,7 @@ use crate::learners::draws;
 use crate::work::{Manner, done};
 use headwater::compare::{GroundTruth, compare};
 use headwater::evaluate::Verdict;
-use headwater::model::Change;
+use headwater::model::DetectedChange;
 use headwater::ranking::{Ranking as Ranked, Uncertainty};
 use headwater::words::count;
 use headwater::{Influence, Model as Learned, Roster, influence};
@@ -54,7 +54,7 @@ fn text(value: &impl Serialize) -> PyResult<String> {
 }
 
 /// A change as `learn --follow` prints it, with its step.
-pub(crate) fn change_json(change: &Change, roster: &Roster, time: Value) -> Value {
+pub(crate) fn change_json(change: &DetectedChange, roster: &Roster, time: Value) -> Value {
     json_value!({
         "time": time,
         "step": change.step,

@@ -10,7 +10,7 @@ use headwater::fit;
 use headwater::learn::gsl::Gsl;
 use headwater::learn::track::{TrackParams, Tracker as Watching};
 use headwater::learn::whitened::WhitenedParams;
-use headwater::model::Change;
+use headwater::model::DetectedChange;
 use headwater::{Roster, progress};
 use headwater_files::frame_of;
 use numpy::PyReadonlyArray2;
@@ -27,7 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Something that takes frames.
 trait Learner: Serialize + DeserializeOwned + Send {
     fn roster(&self) -> &Roster;
-    fn take(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<Change>, headwater::Error>;
+    fn take(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<DetectedChange>, headwater::Error>;
     fn learned(&self) -> Result<headwater::Model, headwater::Error>;
 }
 
@@ -36,7 +36,7 @@ impl Learner for Watching {
         Watching::roster(self)
     }
 
-    fn take(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<Change>, headwater::Error> {
+    fn take(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<DetectedChange>, headwater::Error> {
         self.push_partly(frame, if silent.contains(&true) { silent } else { &[] })
     }
 
@@ -50,7 +50,7 @@ impl Learner for Gsl {
         Gsl::roster(self)
     }
 
-    fn take(&mut self, frame: &[f64], _silent: &[bool]) -> Result<Option<Change>, headwater::Error> {
+    fn take(&mut self, frame: &[f64], _silent: &[bool]) -> Result<Option<DetectedChange>, headwater::Error> {
         let (agents, ratios) = (self.roster().agents().len(), self.roster().ratios());
         self.learn(MatRef::from_column_major_slice(frame, agents, ratios)).map(|_| None)
     }
@@ -69,7 +69,7 @@ struct Stream<L> {
     /// Beliefs that were repeated.
     repeated: usize,
     /// What was noticed on the way.
-    changes: Vec<Change>,
+    changes: Vec<DetectedChange>,
 }
 
 impl<L: Learner> Stream<L> {

@@ -11,7 +11,7 @@ use headwater::compare::GroundTruth;
 use headwater::evaluate::{Intervals, Outcome, Significance};
 use headwater::influence::{Attribution, Intervention, influence, what_if};
 use headwater::learn::whitened::WhitenedParams;
-use headwater::model::{Change, ChangeKind, Skill, Snapshot, Track};
+use headwater::model::{ChangeKind, DetectedChange, NetworkSnapshot, Skill, Track};
 use headwater::panel::Times;
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
@@ -301,10 +301,14 @@ fn silence_is_a_gap() {
 fn tracked_models_have_a_history_and_known_truths_a_second_heat_map() {
     let (panel, mut model, _) = world(6, 60, 0.7);
     let known = GroundTruth::from_model(&model).unwrap();
-    let snapshot =
-        |step: usize, weights: Combination| Snapshot { step, combination: weights, evidence: model.evidence.clone() };
+    let snapshot = |step: usize, weights: Combination| NetworkSnapshot {
+        step,
+        combination: weights,
+        evidence: model.evidence.clone(),
+    };
     let history = vec![snapshot(10, Combination::uniform(6)), snapshot(30, model.combination.clone())];
-    let changes = vec![Change { step: 31, since: 30, kind: ChangeKind::Topology, listeners: vec![2], truth: None }];
+    let changes =
+        vec![DetectedChange { step: 31, since: 30, kind: ChangeKind::Topology, listeners: vec![2], truth: None }];
     model.track = Track { changes, history, times: vec![(10, "ten".into())] };
     let ranking = Ranking::new(&model).unwrap();
     let from = ReportInput { beliefs: Some(&panel), truth: Some(&known), ..ReportInput::new(&model, &ranking) };

@@ -43,11 +43,11 @@ const PARALLEL_CELLS: usize = 1 << 18;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Combination {
     agents: usize,
-    weights: Weights,
+    weights: Storage,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Weights {
+enum Storage {
     /// `cells[listener·N + speaker]`.
     Dense(Vec<f64>),
     Sparse(Columns),
@@ -88,12 +88,12 @@ pub struct Centrality {
     pub components: Vec<Vec<usize>>,
     /// Components that listen to nobody outside: opinions originate here and nowhere else. One, holding everybody,
     /// when the network is strongly connected.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceComponent>,
 }
 
 /// A strongly connected component that listens to nobody outside.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Source {
+pub struct SourceComponent {
     /// Its members.
     pub agents: Vec<usize>,
     /// The share of the network's opinion that originates in it, when all start alike.
@@ -111,7 +111,7 @@ impl Combination {
             });
         }
         finite(&cells)?;
-        Ok(Combination { agents, weights: Weights::Dense(cells) })
+        Ok(Combination { agents, weights: Storage::Dense(cells) })
     }
 
     /// From (speaker, listener, weight) in any order. A pair named twice is an error.
@@ -141,12 +141,12 @@ impl Combination {
             columns.starts[listener + 1] += columns.starts[listener];
         }
         finite(&columns.weights)?;
-        Ok(Combination { agents, weights: Weights::Sparse(columns) })
+        Ok(Combination { agents, weights: Storage::Sparse(columns) })
     }
 
     /// Everybody gives everybody the same weight: where the paper's learner starts.
     pub fn uniform(agents: usize) -> Self {
-        Combination { agents, weights: Weights::Dense(vec![1.0 / agents as f64; agents * agents]) }
+        Combination { agents, weights: Storage::Dense(vec![1.0 / agents as f64; agents * agents]) }
     }
 
     /// N.
@@ -156,7 +156,7 @@ impl Combination {
 
     /// Whether only the listed edges are stored.
     pub fn is_sparse(&self) -> bool {
-        matches!(self.weights, Weights::Sparse(_))
+        matches!(self.weights, Storage::Sparse(_))
     }
 
     /// The same matrix with its non-zero weights only.
@@ -168,8 +168,8 @@ impl Combination {
     /// The weight a listener gives a speaker.
     pub fn weight(&self, speaker: usize, listener: usize) -> f64 {
         match &self.weights {
-            Weights::Dense(cells) => cells[listener * self.agents + speaker],
-            Weights::Sparse(columns) => {
+            Storage::Dense(cells) => cells[listener * self.agents + speaker],
+            Storage::Sparse(columns) => {
                 let range = columns.starts[listener]..columns.starts[listener + 1];
                 match columns.speakers[range.clone()].binary_search(&speaker) {
                     Ok(position) => columns.weights[range.start + position],
@@ -182,10 +182,10 @@ impl Combination {
     /// What a listener hears: (speaker, weight), stored weights only, by speaker.
     pub fn listener(&self, listener: usize) -> Box<dyn Iterator<Item = (usize, f64)> + '_> {
         match &self.weights {
-            Weights::Dense(cells) => {
+            Storage::Dense(cells) => {
                 Box::new(cells[listener * self.agents..(listener + 1) * self.agents].iter().copied().enumerate())
             }
-            Weights::Sparse(columns) => {
+            Storage::Sparse(columns) => {
                 let range = columns.starts[listener]..columns.starts[listener + 1];
                 Box::new(columns.speakers[range.clone()].iter().copied().zip(columns.weights[range].iter().copied()))
             }
@@ -201,8 +201,8 @@ impl Combination {
     /// N² numbers in column order, whatever the storage.
     pub fn to_columns(&self) -> Vec<f64> {
         match &self.weights {
-            Weights::Dense(cells) => cells.clone(),
-            Weights::Sparse(_) => {
+            Storage::Dense(cells) => cells.clone(),
+            Storage::Sparse(_) => {
                 let mut cells = vec![0.0; self.agents * self.agents];
                 for (speaker, listener, weight) in self.edges() {
                     cells[listener * self.agents + speaker] = weight;
@@ -215,16 +215,16 @@ impl Combination {
     /// The numbers in column order when stored densely.
     pub fn dense(&self) -> Option<&[f64]> {
         match &self.weights {
-            Weights::Dense(cells) => Some(cells),
-            Weights::Sparse(_) => None,
+            Storage::Dense(cells) => Some(cells),
+            Storage::Sparse(_) => None,
         }
     }
 
     /// The compressed columns when stored sparsely.
     pub fn sparse(&self) -> Option<&Columns> {
         match &self.weights {
-            Weights::Dense(_) => None,
-            Weights::Sparse(columns) => Some(columns),
+            Storage::Dense(_) => None,
+            Storage::Sparse(columns) => Some(columns),
         }
     }
 
@@ -233,7 +233,7 @@ impl Combination {
         let agents = self.agents;
         let mut out = vec![0.0; agents];
         match &self.weights {
-            Weights::Dense(cells) => {
+            Storage::Dense(cells) => {
                 let rows = |(task, out): (usize, &mut [f64])| {
                     let first = task * ROWS_PER_TASK;
                     for (listener, &factor) in v.iter().enumerate() {
@@ -247,7 +247,7 @@ impl Combination {
                     out.par_chunks_mut(ROWS_PER_TASK).enumerate().for_each(rows);
                 }
             }
-            Weights::Sparse(_) => {
+            Storage::Sparse(_) => {
                 for (speaker, listener, weight) in self.edges() {
                     out[speaker] += weight * v[listener];
                 }
@@ -267,13 +267,13 @@ impl Combination {
     pub fn hear_into(&self, v: &[f64], out: &mut [f64]) {
         let agents = self.agents;
         let stored = match &self.weights {
-            Weights::Dense(cells) => cells.len(),
-            Weights::Sparse(columns) => columns.weights.len(),
+            Storage::Dense(cells) => cells.len(),
+            Storage::Sparse(columns) => columns.weights.len(),
         };
         let one = |(listener, out): (usize, &mut f64)| {
             *out = match &self.weights {
-                Weights::Dense(cells) => dot(&cells[listener * agents..(listener + 1) * agents], v),
-                Weights::Sparse(columns) => {
+                Storage::Dense(cells) => dot(&cells[listener * agents..(listener + 1) * agents], v),
+                Storage::Sparse(columns) => {
                     let range = columns.starts[listener]..columns.starts[listener + 1];
                     let weights = columns.speakers[range.clone()].iter().zip(&columns.weights[range]);
                     weights.map(|(&speaker, weight)| weight * v[speaker]).sum()
@@ -306,8 +306,8 @@ impl Combination {
     /// Sums of the columns; all one for a left-stochastic matrix.
     pub fn column_sums(&self) -> Vec<f64> {
         match &self.weights {
-            Weights::Dense(cells) => cells.chunks_exact(self.agents).map(|column| column.iter().sum()).collect(),
-            Weights::Sparse(columns) => {
+            Storage::Dense(cells) => cells.chunks_exact(self.agents).map(|column| column.iter().sum()).collect(),
+            Storage::Sparse(columns) => {
                 columns.starts.windows(2).map(|range| columns.weights[range[0]..range[1]].iter().sum()).collect()
             }
         }
@@ -346,15 +346,15 @@ impl Combination {
 
     fn column_mut(&mut self, listener: usize) -> &mut [f64] {
         match &mut self.weights {
-            Weights::Dense(cells) => &mut cells[listener * self.agents..(listener + 1) * self.agents],
-            Weights::Sparse(columns) => &mut columns.weights[columns.starts[listener]..columns.starts[listener + 1]],
+            Storage::Dense(cells) => &mut cells[listener * self.agents..(listener + 1) * self.agents],
+            Storage::Sparse(columns) => &mut columns.weights[columns.starts[listener]..columns.starts[listener + 1]],
         }
     }
 
     fn set_self_weight(&mut self, agent: usize, weight: f64) {
         match &mut self.weights {
-            Weights::Dense(cells) => cells[agent * self.agents + agent] = weight,
-            Weights::Sparse(columns) => {
+            Storage::Dense(cells) => cells[agent * self.agents + agent] = weight,
+            Storage::Sparse(columns) => {
                 let range = columns.starts[agent]..columns.starts[agent + 1];
                 match columns.speakers[range.clone()].binary_search(&agent) {
                     Ok(position) => columns.weights[range.start + position] = weight,
@@ -377,7 +377,7 @@ impl Combination {
             let triplets = kept.map(|(speaker, listener, weight)| (moved(speaker), moved(listener), weight)).collect();
             return Combination::from_triplets(triplets, agents).expect("edges of a matrix are unique and in range");
         }
-        Combination { agents, weights: Weights::Dense(kept.map(|(_, _, weight)| weight).collect()) }
+        Combination { agents, weights: Storage::Dense(kept.map(|(_, _, weight)| weight).collect()) }
     }
 
     /// Strongly connected components of the positive weights, largest first, members ascending.
@@ -432,7 +432,7 @@ impl Combination {
         let residual = distance(&combination.spread(&values), &values);
         let sources = sources
             .into_iter()
-            .map(|index| Source {
+            .map(|index| SourceComponent {
                 share: components[index].iter().map(|&agent| values[agent]).sum(),
                 agents: components[index].clone(),
             })
@@ -456,7 +456,7 @@ impl Combination {
         let values: Vec<f64> = vector.iter().map(|value| value / sum).collect();
         let residual = distance(&self.spread(&values), &values);
         let everybody: Vec<usize> = (0..self.agents).collect();
-        let sources = vec![Source { share: 1.0, agents: everybody.clone() }];
+        let sources = vec![SourceComponent { share: 1.0, agents: everybody.clone() }];
         Ok(Centrality { values, residual, moved: 0.0, components: vec![everybody], sources })
     }
 
@@ -589,7 +589,7 @@ mod tests {
         let centrality = Combination::from_columns(columns, 3).unwrap().centrality().unwrap();
         assert_eq!(centrality.values, [0.0, 0.0, 1.0]);
         assert_eq!(centrality.components, [vec![0, 1], vec![2]]);
-        assert_eq!(centrality.sources, [Source { agents: vec![2], share: 1.0 }]);
+        assert_eq!(centrality.sources, [SourceComponent { agents: vec![2], share: 1.0 }]);
     }
 
     #[test]

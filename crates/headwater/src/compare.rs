@@ -46,7 +46,8 @@ impl GroundTruth {
             let names = roster.hypotheses().iter();
             let order: Vec<usize> = names.map(|name| self.roster.hypothesis(name)).collect::<Result<_, _>>()?;
             let rows = agents.iter().flat_map(|&agent| order[1..].iter().map(move |&hypothesis| (agent, hypothesis)));
-            let rows = rows.map(|(agent, hypothesis)| truth.against(agent, hypothesis) - truth.against(agent, order[0]));
+            let rows =
+                rows.map(|(agent, hypothesis)| truth.against(agent, hypothesis) - truth.against(agent, order[0]));
             Evidence::from_rows(rows.collect(), size, order.len() - 1)
         });
         Ok(GroundTruth {
@@ -203,10 +204,12 @@ mod tests {
         let order = [2, 1, 0, 3, 4];
         let rows = (0..agents).flat_map(|agent| {
             let truth = &truth;
-            (1..5).map(move |j| truth.evidence.against(back(agent), order[j]) - truth.evidence.against(back(agent), order[0]))
+            (1..5).map(move |j| {
+                truth.evidence.against(back(agent), order[j]) - truth.evidence.against(back(agent), order[0])
+            })
         });
         turned.evidence = Evidence::from_rows(rows.collect(), agents, 4).unwrap();
-        turned.truth = truth.truth.map(|verdict| crate::model::Truth { hypothesis: 2, ..verdict });
+        turned.truth = truth.truth.map(|verdict| crate::model::TrueHypothesis { hypothesis: 2, ..verdict });
         let met = compare(&turned, &known, 3).unwrap();
         assert_eq!(met.combination_error, Some(0.0));
         assert!(met.evidence_error.unwrap() < 1e-28 && met.influence_l1.unwrap() < 1e-12);

@@ -164,7 +164,7 @@ impl std::fmt::Display for WeightsSelection {
 
 /// The hypothesis the network settles on, and how many agents share it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Truth {
+pub struct TrueHypothesis {
     /// Index of θ*.
     pub hypothesis: usize,
     /// Share of the agents that believe it.
@@ -203,7 +203,7 @@ pub enum Status {
 
 /// What is known about one listener's column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Column {
+pub struct ColumnDiagnostics {
     /// Name of the listener.
     pub agent: String,
     /// How well its weights are known.
@@ -218,10 +218,16 @@ pub struct Column {
     pub weight_error: Option<f64>,
 }
 
-impl Column {
+impl ColumnDiagnostics {
     /// A column known up to statistical error.
     pub fn statistical(agent: &str, rank: usize) -> Self {
-        Column { agent: agent.to_owned(), status: Status::Statistical, rank, condition: None, weight_error: None }
+        ColumnDiagnostics {
+            agent: agent.to_owned(),
+            status: Status::Statistical,
+            rank,
+            condition: None,
+            weight_error: None,
+        }
     }
 }
 
@@ -285,7 +291,7 @@ pub struct Common {
 pub struct Diagnostics {
     /// Per listener.
     #[serde(default)]
-    pub columns: Vec<Column>,
+    pub columns: Vec<ColumnDiagnostics>,
     /// Largest minus smallest column sum before any normalisation.
     #[serde(default)]
     pub column_sum_spread: Option<f64>,
@@ -331,7 +337,7 @@ impl ChangeKind {
 
 /// A change that was noticed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct DetectedChange {
     /// The frame at which it was noticed, counted from the first one seen.
     pub step: usize,
     /// The first frame of the new order, as estimated.
@@ -346,7 +352,7 @@ pub struct Change {
 
 /// The network as it was known at a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct NetworkSnapshot {
     /// The frame, counted from the first one seen.
     pub step: usize,
     /// A.
@@ -359,9 +365,9 @@ pub struct Snapshot {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Track {
     /// From the first to the last.
-    pub changes: Vec<Change>,
+    pub changes: Vec<DetectedChange>,
     /// From the first to the last.
-    pub history: Vec<Snapshot>,
+    pub history: Vec<NetworkSnapshot>,
     /// When each frame named above was, as people write it: by step, where it is not the step itself.
     pub times: Vec<(usize, String)>,
 }
@@ -388,7 +394,7 @@ pub struct Model {
     /// How it was learned.
     pub method: Method,
     /// θ*, where the beliefs were at hand.
-    pub truth: Option<Truth>,
+    pub truth: Option<TrueHypothesis>,
     /// Covariance of the private log-likelihood ratios.
     pub innovation: Option<Innovation>,
     /// Private observation models, one per agent.
@@ -530,11 +536,11 @@ fn sparse_innovation(panel: &Panel, combination: &Combination, adaptation: f64) 
 
 /// The hypothesis the network settles on: the largest log belief averaged over agents and the last min(T, 3/δ) steps,
 /// with the share of agents whose own average agrees. Note P8.
-pub fn settled(panel: &Panel, adaptation: f64) -> Truth {
+pub fn settled(panel: &Panel, adaptation: f64) -> TrueHypothesis {
     let means = recent_means(panel, adaptation);
     let network: Vec<f64> = (0..panel.ratios()).map(|ratio| means.iter().map(|mean| mean[ratio]).sum()).collect();
     let hypothesis = likeliest(&network);
-    Truth { hypothesis, agreement: agreeing(&means, hypothesis) }
+    TrueHypothesis { hypothesis, agreement: agreeing(&means, hypothesis) }
 }
 
 /// The share of agents whose own beliefs, averaged over the last min(T, 3/δ) steps, favour a hypothesis.

@@ -10,7 +10,7 @@ pub mod noisy;
 
 use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
-use crate::model::{self, Diagnostics, Innovation, Likelihood, Track, Truth};
+use crate::model::{self, Diagnostics, Innovation, Likelihood, Track, TrueHypothesis};
 use crate::panel::{LARGEST_LOG_RATIO, Times};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
 use rand::seq::SliceRandom;
@@ -32,7 +32,7 @@ const SMALLEST_LIKELIHOOD: f64 = 0.02;
 /// Shape of a random network. All are undirected; every agent also hears itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Network {
+pub enum NetworkShape {
     /// Each pair with the same probability.
     Er,
     /// Agent 0 with everyone.
@@ -64,7 +64,7 @@ pub enum Likelihoods {
 /// What changes while a world runs. Steps count written frames; the frame of that number is the first changed one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Change {
+pub enum ScheduledChange {
     /// Every so many steps each off-diagonal entry of the adjacency matrix flips with this probability.
     Topology {
         /// Period.
@@ -117,10 +117,10 @@ impl FromStr for Likelihoods {
 /// As the command line writes it: `topology:EVERY:PROBABILITY`, `state:STEP[:INDEX]` or `likelihoods:STEP`.
 ///
 /// ```
-/// use headwater::simulate::Change;
-/// assert_eq!("state:500:2".parse(), Ok(Change::State { at: 500, to: Some(2) }));
+/// use headwater::simulate::ScheduledChange;
+/// assert_eq!("state:500:2".parse(), Ok(ScheduledChange::State { at: 500, to: Some(2) }));
 /// ```
-impl FromStr for Change {
+impl FromStr for ScheduledChange {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -128,10 +128,10 @@ impl FromStr for Change {
         let step = |text: &str| text.parse::<usize>().ok();
         let found = match parts[..] {
             ["topology", every, probability] => (step(every).zip(probability.parse().ok()))
-                .map(|(every, probability)| Change::Topology { every, probability }),
-            ["state", at] => step(at).map(|at| Change::State { at, to: None }),
-            ["state", at, to] => step(at).zip(step(to)).map(|(at, to)| Change::State { at, to: Some(to) }),
-            ["likelihoods", at] => step(at).map(|at| Change::Likelihoods { at }),
+                .map(|(every, probability)| ScheduledChange::Topology { every, probability }),
+            ["state", at] => step(at).map(|at| ScheduledChange::State { at, to: None }),
+            ["state", at, to] => step(at).zip(step(to)).map(|(at, to)| ScheduledChange::State { at, to: Some(to) }),
+            ["likelihoods", at] => step(at).map(|at| ScheduledChange::Likelihoods { at }),
             _ => None,
         };
         found.ok_or_else(|| Error::Parameter {
@@ -166,7 +166,7 @@ impl FromStr for Change {
 #[expect(missing_docs, reason = "the table above says it once")]
 pub struct WorldParams {
     pub agents: usize,
-    pub network: Network,
+    pub network: NetworkShape,
     pub edge_probability: f64,
     pub rule: Rule,
     pub hypotheses: usize,
@@ -180,7 +180,7 @@ pub struct WorldParams {
     pub burn_in: usize,
     pub silence: f64,
     pub allow_reducible: bool,
-    pub changes: Vec<Change>,
+    pub changes: Vec<ScheduledChange>,
     pub seed: u64,
 }
 
@@ -188,7 +188,7 @@ impl Default for WorldParams {
     fn default() -> Self {
         WorldParams {
             agents: 20,
-            network: Network::Er,
+            network: NetworkShape::Er,
             edge_probability: 0.2,
             rule: Rule::Uniform,
             hypotheses: 5,
@@ -227,7 +227,7 @@ impl WorldParams {
         for (name, scale) in [("influential-scale", self.influential_scale), ("other-scale", self.other_scale)] {
             require(scale > 0.0 && scale.is_finite(), name, scale, "a positive number")?;
         }
-        if let Network::Blocks { groups } = self.network {
+        if let NetworkShape::Blocks { groups } = self.network {
             require(groups >= 1 && groups <= self.agents, "blocks", groups, "between 1 and the number of agents")?;
         }
         if let Likelihoods::Gaussian { dimension } = self.likelihoods {
@@ -235,16 +235,16 @@ impl WorldParams {
         }
         for change in &self.changes {
             match *change {
-                Change::Topology { every, probability } => {
+                ScheduledChange::Topology { every, probability } => {
                     require(every >= 1, "topology period", every, "at least 1")?;
                     require((0.0..=1.0).contains(&probability), "topology probability", probability, "in 0…1")?;
                 }
-                Change::State { at, to } => {
+                ScheduledChange::State { at, to } => {
                     let to = to.unwrap_or(0);
                     require(to < self.hypotheses, "state", to, "below the number of hypotheses")?;
                     require(at < self.steps, "step of the change of state", at, "below the number of steps")?;
                 }
-                Change::Likelihoods { at } => {
+                ScheduledChange::Likelihoods { at } => {
                     require(at < self.steps, "step of the change of likelihoods", at, "below the number of steps")?;
                 }
             }
@@ -272,7 +272,7 @@ fn stream(seed: u64, purpose: Purpose) -> ChaCha8Rng {
 
 /// What happened, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
+pub struct WorldEvent {
     /// The first written frame of the new order.
     pub step: usize,
     /// "topology", "state" or "likelihoods".
@@ -303,7 +303,7 @@ pub struct World {
     heard: Vec<f64>,
     rng: Streams,
     step: usize,
-    events: Vec<Event>,
+    events: Vec<WorldEvent>,
 }
 
 #[derive(Debug, Clone)]
@@ -488,7 +488,7 @@ impl World {
             evidence: Evidence::from_rows(evidence, agents, ratios).expect("likelihoods are bounded"),
             adaptation: self.params.adaptation,
             method: crate::Method::Given,
-            truth: Some(Truth { hypothesis: self.truth, agreement: 1.0 }),
+            truth: Some(TrueHypothesis { hypothesis: self.truth, agreement: 1.0 }),
             innovation: Some(Innovation::from_cells(innovation, agents, ratios).expect("likelihoods are bounded")),
             likelihoods: Some(self.likelihoods.clone()),
             diagnostics: Diagnostics::default(),
@@ -497,7 +497,7 @@ impl World {
     }
 
     /// What has changed so far.
-    pub fn events(&self) -> &[Event] {
+    pub fn events(&self) -> &[WorldEvent] {
         &self.events
     }
 
@@ -544,10 +544,12 @@ impl World {
     fn change(&mut self) -> Result<(), Error> {
         for index in 0..self.params.changes.len() {
             match self.params.changes[index] {
-                Change::Topology { every, probability } if self.step > 0 && self.step.is_multiple_of(every) => {
+                ScheduledChange::Topology { every, probability }
+                    if self.step > 0 && self.step.is_multiple_of(every) =>
+                {
                     self.rewire(probability)?;
                 }
-                Change::State { at, to } if at == self.step => {
+                ScheduledChange::State { at, to } if at == self.step => {
                     self.truth = to.unwrap_or_else(|| {
                         let other = self.rng.changes.random_range(0..self.params.hypotheses - 1);
                         other + usize::from(other >= self.truth)
@@ -555,7 +557,7 @@ impl World {
                     let truth = self.roster.hypotheses()[self.truth].clone();
                     self.event("state", &[], Some(truth));
                 }
-                Change::Likelihoods { at } if at == self.step => {
+                ScheduledChange::Likelihoods { at } if at == self.step => {
                     let mut order: Vec<usize> = (0..self.params.agents).collect();
                     order.shuffle(&mut self.rng.changes);
                     let mut influential = vec![false; self.params.agents];
@@ -564,7 +566,9 @@ impl World {
                     let agents: Vec<usize> = (0..self.params.agents).filter(|&agent| influential[agent]).collect();
                     self.event("likelihoods", &agents, None);
                 }
-                Change::Topology { .. } | Change::State { .. } | Change::Likelihoods { .. } => {}
+                ScheduledChange::Topology { .. }
+                | ScheduledChange::State { .. }
+                | ScheduledChange::Likelihoods { .. } => {}
             }
         }
         Ok(())
@@ -622,7 +626,7 @@ impl World {
 
     fn event(&mut self, kind: &str, agents: &[usize], truth: Option<String>) {
         let agents = self.roster.names(agents);
-        self.events.push(Event { step: self.step, kind: kind.to_owned(), agents, truth });
+        self.events.push(WorldEvent { step: self.step, kind: kind.to_owned(), agents, truth });
     }
 }
 
@@ -696,9 +700,9 @@ fn draw_graph(params: &WorldParams) -> Result<Graph, Error> {
     for _ in 0..DRAWS {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         match params.network {
-            Network::Er => pairs.extend(draw_pairs(agents, &mut rng, |_, _| params.edge_probability)),
-            Network::Star => pairs.extend((1..agents).map(|agent| (0, agent))),
-            Network::Preferential => {
+            NetworkShape::Er => pairs.extend(draw_pairs(agents, &mut rng, |_, _| params.edge_probability)),
+            NetworkShape::Star => pairs.extend((1..agents).map(|agent| (0, agent))),
+            NetworkShape::Preferential => {
                 // Each link enters both ends, so a uniform draw from the ends is a draw by degree.
                 let mut ends = vec![0, 1];
                 pairs.push((0, 1));
@@ -716,7 +720,7 @@ fn draw_graph(params: &WorldParams) -> Result<Graph, Error> {
                     }
                 }
             }
-            Network::Blocks { groups } => {
+            NetworkShape::Blocks { groups } => {
                 let group = |agent: usize| agent * groups / agents;
                 let probability =
                     |a: usize, b: usize| params.edge_probability * if group(a) == group(b) { 1.0 } else { 0.1 };
@@ -923,7 +927,9 @@ mod tests {
 
     #[test]
     fn every_network_is_strongly_connected() {
-        for network in [Network::Er, Network::Star, Network::Preferential, Network::Blocks { groups: 3 }] {
+        for network in
+            [NetworkShape::Er, NetworkShape::Star, NetworkShape::Preferential, NetworkShape::Blocks { groups: 3 }]
+        {
             for rule in [Rule::Uniform, Rule::Metropolis, Rule::Random] {
                 let params = WorldParams { network, rule, agents: 30, edge_probability: 0.5, ..small() };
                 let truth = World::new(params).unwrap().truth();
@@ -938,9 +944,9 @@ mod tests {
     #[test]
     fn changes_happen_when_scheduled() {
         let changes = vec![
-            Change::Topology { every: 50, probability: 0.15 },
-            Change::State { at: 60, to: Some(3) },
-            Change::Likelihoods { at: 120 },
+            ScheduledChange::Topology { every: 50, probability: 0.15 },
+            ScheduledChange::State { at: 60, to: Some(3) },
+            ScheduledChange::Likelihoods { at: 120 },
         ];
         for rule in [Rule::Uniform, Rule::Metropolis, Rule::Random] {
             let params = WorldParams { changes: changes.clone(), rule, ..small() };
@@ -1019,7 +1025,7 @@ mod tests {
             WorldParams { edge_probability: 0.0, ..small() },
             WorldParams { likelihoods: Likelihoods::Released, influential_scale: 1e17, ..small() },
             WorldParams { likelihoods: Likelihoods::Gaussian { dimension: 1 }, influential_scale: 1e160, ..small() },
-            WorldParams { changes: vec![Change::State { at: 200, to: None }], ..small() },
+            WorldParams { changes: vec![ScheduledChange::State { at: 200, to: None }], ..small() },
         ];
         assert!(bad.into_iter().all(|params| World::new(params).is_err()));
     }

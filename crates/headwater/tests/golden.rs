@@ -4,7 +4,7 @@
 
 use headwater::influence::{Attribution, influence};
 use headwater::learn::gsl::{Gsl, GslParams, gsl};
-use headwater::model::{Diagnostics, Likelihood, Track, Truth};
+use headwater::model::{Diagnostics, Likelihood, Track, TrueHypothesis};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ impl Golden {
             evidence: Evidence::from_rows(self.numbers(&["true", "evidence"]), self.agents, self.ratios).unwrap(),
             adaptation: self.params().adaptation,
             method: headwater::Method::Given,
-            truth: Some(Truth { hypothesis, agreement: 1.0 }),
+            truth: Some(TrueHypothesis { hypothesis, agreement: 1.0 }),
             innovation: None,
             likelihoods: None::<Vec<Likelihood>>,
             diagnostics: Diagnostics::default(),

@@ -4,8 +4,8 @@
 
 use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::{WhitenedParams, whitened};
-use headwater::model::{Change, ChangeKind, Status};
-use headwater::simulate::{Change as Scheduled, Likelihoods, World, WorldParams, run, simulate};
+use headwater::model::{ChangeKind, DetectedChange, Status};
+use headwater::simulate::{Likelihoods, ScheduledChange, World, WorldParams, run, simulate};
 use headwater::{Combination, Error, Model, Roster};
 
 fn error(a: &Combination, b: &Combination) -> f64 {
@@ -13,7 +13,7 @@ fn error(a: &Combination, b: &Combination) -> f64 {
 }
 
 /// All reports of a world, with the models known at some steps and the truth then.
-fn follow(world: &mut World, tracking: TrackParams, at: &[usize]) -> (Vec<Change>, Vec<(Model, Model)>) {
+fn follow(world: &mut World, tracking: TrackParams, at: &[usize]) -> (Vec<DetectedChange>, Vec<(Model, Model)>) {
     let mut tracker = Tracker::new(world.roster().clone(), tracking).unwrap();
     let (mut reports, mut models) = (Vec::new(), Vec::new());
     for step in 0..world.params().steps {
@@ -35,7 +35,7 @@ fn flips_are_noticed_at_once_and_only_their_listeners_start_anew() {
     let released = WorldParams { likelihoods: Likelihoods::Released, truth: 1, ..WorldParams::default() };
     let gaussian = WorldParams { likelihoods: Likelihoods::Gaussian { dimension: 2 }, ..WorldParams::default() };
     for (base, seed) in [(&coins, 40), (&coins, 41), (&released, 42), (&gaussian, 43)] {
-        let changes = vec![Scheduled::Topology { every: 1000, probability: 0.005 }];
+        let changes = vec![ScheduledChange::Topology { every: 1000, probability: 0.005 }];
         let params = WorldParams { steps: 3200, changes, seed, ..base.clone() };
         let mut world = World::new(params).unwrap();
         let (reports, models) = follow(&mut world, TrackParams::default(), &[999, 1003, 1150, 1999, 2150, 3150]);
@@ -99,12 +99,13 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
     for (seed, likelihoods) in
         [(70, Likelihoods::Appendix), (71, Likelihoods::Appendix), (72, Likelihoods::Gaussian { dimension: 2 })]
     {
-        let changes = vec![Scheduled::State { at: 1500, to: Some(3) }];
+        let changes = vec![ScheduledChange::State { at: 1500, to: Some(3) }];
         let params = WorldParams { likelihoods, steps: 3000, changes, seed, ..WorldParams::default() };
         let mut world = World::new(params).unwrap();
         let (reports, models) = follow(&mut world, TrackParams::default(), &[300, 1499, 1510, 1700, 2999]);
         let truth = &models[4].1;
-        let strength: f64 = (0..20).map(|agent| truth.evidence.against(agent, 0) - truth.evidence.against(agent, 3)).sum();
+        let strength: f64 =
+            (0..20).map(|agent| truth.evidence.against(agent, 0) - truth.evidence.against(agent, 3)).sum();
         let patience = if strength >= 0.6 { 60 } else { (25.0 / strength) as usize };
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert_eq!((reports[0].kind, reports[0].truth, reports[0].listeners.len()), (ChangeKind::State, Some(3), 0));
@@ -114,7 +115,8 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
         }
         // With the likelihoods known, the evidence under the new truth is known as soon as the turn is.
         if likelihoods == Likelihoods::Appendix {
-            let gap = (0..20).map(|agent| (models[3].0.evidence.against(agent, 2) - truth.evidence.against(agent, 2)).abs());
+            let gap =
+                (0..20).map(|agent| (models[3].0.evidence.against(agent, 2) - truth.evidence.against(agent, 2)).abs());
             assert!(gap.fold(0.0, f64::max) < 1e-6);
             assert_eq!(models[3].0.truth.unwrap().hypothesis, 3);
         }
@@ -126,7 +128,7 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
 #[test]
 fn noisy_listeners_are_guarded_by_their_errors() {
     // Two hypotheses and Gaussian observations: no contrast is free of noise. Half of all edges flip at once.
-    let changes = vec![Scheduled::Topology { every: 3000, probability: 0.5 }];
+    let changes = vec![ScheduledChange::Topology { every: 3000, probability: 0.5 }];
     let likelihoods = Likelihoods::Gaussian { dimension: 1 };
     let params = WorldParams {
         agents: 8,
@@ -140,7 +142,7 @@ fn noisy_listeners_are_guarded_by_their_errors() {
     };
     let mut world = World::new(params).unwrap();
     let (reports, models) = follow(&mut world, TrackParams::default(), &[2999, 5999]);
-    let topology: Vec<&Change> = reports.iter().filter(|report| report.kind == ChangeKind::Topology).collect();
+    let topology: Vec<&DetectedChange> = reports.iter().filter(|report| report.kind == ChangeKind::Topology).collect();
     assert!(!topology.is_empty() && topology.iter().all(|report| report.step >= 3000), "{reports:?}");
     let (kept, truth) = &models[1];
     let stuck = error(&models[0].0.combination, &truth.combination);
@@ -149,7 +151,7 @@ fn noisy_listeners_are_guarded_by_their_errors() {
 
 #[test]
 fn forgetting_and_windows_follow_a_drift() {
-    let changes = vec![Scheduled::Topology { every: 1500, probability: 0.3 }];
+    let changes = vec![ScheduledChange::Topology { every: 1500, probability: 0.3 }];
     let likelihoods = Likelihoods::Gaussian { dimension: 4 };
     let params = WorldParams {
         agents: 8,
@@ -215,8 +217,10 @@ fn bad_frames_and_settings_are_refused() {
 /// Saved after any number of frames and loaded again, a tracker goes on as if nothing had been: same reports, same bits.
 #[test]
 fn a_saved_tracker_goes_on() {
-    let changes =
-        vec![Scheduled::Topology { every: 150, probability: 0.02 }, Scheduled::State { at: 260, to: Some(3) }];
+    let changes = vec![
+        ScheduledChange::Topology { every: 150, probability: 0.02 },
+        ScheduledChange::State { at: 260, to: Some(3) },
+    ];
     let gaussian = WorldParams { likelihoods: Likelihoods::Gaussian { dimension: 4 }, ..WorldParams::default() };
     for base in [WorldParams::default(), gaussian] {
         let params = WorldParams { agents: 8, edge_probability: 0.4, steps: 400, changes: changes.clone(), ..base };

@@ -274,7 +274,7 @@ fn bad_regimes_answer() {
 fn confounded_speakers_are_named() {
     // In a star all leaves hear the same, so noise-free contrasts cannot tell them apart; symbols can, when asked.
     let (panel, truth) = simulate(&WorldParams {
-        network: headwater::simulate::Network::Star,
+        network: headwater::simulate::NetworkShape::Star,
         agents: 8,
         steps: 100,
         likelihoods: Likelihoods::Released,
@@ -379,7 +379,10 @@ fn an_agent_with_an_unseen_symbol_is_named() {
             .filter(|&other| model.likelihoods.as_ref().unwrap()[other] != headwater::model::Likelihood::Unknown);
         for other in known {
             for hypothesis in 0..5 {
-                assert!((model.evidence.against(other, hypothesis) - truth.evidence.against(other, hypothesis)).abs() < 1e-6);
+                assert!(
+                    (model.evidence.against(other, hypothesis) - truth.evidence.against(other, hypothesis)).abs()
+                        < 1e-6
+                );
             }
         }
     }

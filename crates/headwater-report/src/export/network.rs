@@ -542,7 +542,7 @@ pub(super) mod tests {
     use super::*;
     use headwater::Roster;
     use headwater::learn::whitened::WhitenedParams;
-    use headwater::model::{Snapshot, Truth};
+    use headwater::model::{NetworkSnapshot, TrueHypothesis};
     use headwater::{Method, ranking};
 
     fn model(names: &[&str], columns: Vec<f64>) -> Model {
@@ -554,7 +554,7 @@ pub(super) mod tests {
                 .unwrap(),
             adaptation: 0.1,
             method: Method::Whitened(WhitenedParams::default()),
-            truth: Some(Truth { hypothesis: 0, agreement: 0.75 }),
+            truth: Some(TrueHypothesis { hypothesis: 0, agreement: 0.75 }),
             innovation: None,
             likelihoods: None,
             diagnostics: Diagnostics::default(),
@@ -607,8 +607,8 @@ pub(super) mod tests {
         let then = Combination::from_columns(vec![0.75, 0.25, 0.5, 0.5], 2).unwrap();
         let evidence = model.evidence.clone();
         model.track.history = vec![
-            Snapshot { step: 10, combination: then, evidence: evidence.clone() },
-            Snapshot { step: 20, combination: model.combination.clone(), evidence },
+            NetworkSnapshot { step: 10, combination: then, evidence: evidence.clone() },
+            NetworkSnapshot { step: 20, combination: model.combination.clone(), evidence },
         ];
         model.track.times = vec![(10, "10".to_owned()), (20, "20".to_owned())];
         model.diagnostics.steps = Some(40);

@@ -103,8 +103,9 @@ pub fn influence(model: &Model) -> Result<Influence, Error> {
         None => verdict_of_evidence(&centrality.values, &model.evidence),
     };
     let hypotheses = model.evidence.ratios() + 1;
-    let divergence_of =
-        |agent: usize, hypothesis: usize| model.evidence.against(agent, hypothesis) - model.evidence.against(agent, truth);
+    let divergence_of = |agent: usize, hypothesis: usize| {
+        model.evidence.against(agent, hypothesis) - model.evidence.against(agent, truth)
+    };
     let divergences: Vec<Vec<f64>> =
         (0..agents).map(|agent| (0..hypotheses).map(|hypothesis| divergence_of(agent, hypothesis)).collect()).collect();
     let informativeness: Vec<f64> = divergences.iter().map(|row| row.iter().sum()).collect();

@@ -1,6 +1,6 @@
 use super::error_probability::all_positive;
 use super::*;
-use crate::model::{Diagnostics, Innovation, Track, Truth};
+use crate::model::{Diagnostics, Innovation, Track, TrueHypothesis};
 use crate::simulate::{World, WorldParams};
 use crate::{Combination, Roster};
 use faer::Mat;
@@ -14,7 +14,7 @@ fn two_agents() -> Model {
         evidence: Evidence::from_rows(vec![0.2, 1.0], 2, 1).unwrap(),
         adaptation: 0.5,
         method: crate::Method::Given,
-        truth: Some(Truth { hypothesis: 0, agreement: 1.0 }),
+        truth: Some(TrueHypothesis { hypothesis: 0, agreement: 1.0 }),
         innovation: Some(Innovation::from_cells(vec![1.0, 4.0], 2, 1).unwrap()),
         likelihoods: None,
         diagnostics: Diagnostics::default(),

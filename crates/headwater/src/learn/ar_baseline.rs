@@ -9,7 +9,7 @@
 //! v ~ N(0, σ²/c).
 
 use super::common_trend::CommonTrend;
-use super::state_space::Glance;
+use super::state_space::SeriesSummary;
 use crate::Panel;
 
 /// Rounds of expectation-maximisation.
@@ -26,7 +26,7 @@ const SMALLEST_VARIANCE: f64 = 1e-9;
 
 /// One log-ratio of one agent.
 #[derive(Debug, Clone, Copy)]
-struct Series {
+struct Ar1Series {
     slope: f64,
     drift: f64,
     news: f64,
@@ -40,14 +40,14 @@ type Said = Option<(f64, f64)>;
 
 /// What one pass over a series says.
 #[derive(Debug, Default)]
-struct Sums {
+struct PassSums {
     residuals: f64,
     count: f64,
     /// Per group: what the trend explains, and how much of it there is.
     trend: Vec<(f64, f64)>,
 }
 
-impl Series {
+impl Ar1Series {
     /// Forecasts of every step from the steps before, with their variances, and what is known with the step itself.
     fn filter(&self, said: &[Said], push: &[f64], noise: f64) -> Vec<[f64; 4]> {
         let (mut mean, mut variance) = (self.start, self.spread);
@@ -71,7 +71,7 @@ impl Series {
     /// One round: smooths, and takes the parameters that make the result likeliest.
     ///
     /// `push`: what the trend adds to each step. Returns the smoothed beliefs.
-    fn round(&mut self, said: &[Said], push: &[f64], noise: f64, sums: &mut Sums) -> Vec<f64> {
+    fn round(&mut self, said: &[Said], push: &[f64], noise: f64, sums: &mut PassSums) -> Vec<f64> {
         let filtered = self.filter(said, push, noise);
         let last = filtered.len() - 1;
         let (mut mean, mut variance) = (filtered[last][2], filtered[last][3]);
@@ -116,7 +116,7 @@ impl Series {
 }
 
 /// T × D forecasts of all steps by series fitted to the first ones, perhaps told the trend, which all of a group follow alike.
-pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, trend: Option<&CommonTrend>) -> Vec<f64> {
+pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &SeriesSummary, trend: Option<&CommonTrend>) -> Vec<f64> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let size = agents * ratios;
     let mut out = vec![0.0; steps * size];
@@ -130,11 +130,11 @@ pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, trend: Opti
                 (0..steps).map(said).collect()
             })
             .collect();
-        let mut series: Vec<Series> = (0..agents)
+        let mut series: Vec<Ar1Series> = (0..agents)
             .map(|agent| {
                 let (mean, variance) = glance.series(ratio * agents + agent);
                 let slope = FIRST_SLOPE;
-                Series {
+                Ar1Series {
                     slope,
                     drift: (1.0 - slope) * mean,
                     news: (1.0 - slope * slope) * variance,
@@ -148,7 +148,7 @@ pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, trend: Opti
         let group = |agent: usize| trend.map_or(0, |trend| trend.groups[agent]);
         let mut loading = vec![0.0; trend.map_or(1, |trend| trend.count)];
         for _ in 0..ROUNDS {
-            let mut sums = Sums { trend: vec![(0.0, 0.0); loading.len()], ..Sums::default() };
+            let mut sums = PassSums { trend: vec![(0.0, 0.0); loading.len()], ..PassSums::default() };
             for (agent, (series, said)) in series.iter_mut().zip(&said).enumerate() {
                 let push: Vec<f64> = (0..seen).map(|step| loading[group(agent)] * met(step, agent)).collect();
                 let believed = series.round(&said[..seen], &push, noise, &mut sums);

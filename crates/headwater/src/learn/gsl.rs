@@ -15,7 +15,7 @@ use super::Method;
 use super::forecast::{self, Forecast};
 use crate::combination::dot;
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Skill};
+use crate::model::{self, ColumnDiagnostics, Diagnostics, Skill};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
@@ -689,7 +689,7 @@ impl Gsl {
         let combination = if self.support.is_some() { dense.to_sparse() } else { dense };
         let sums = combination.column_sums();
         let spread = sums.iter().fold(f64::MIN, |a, b| a.max(*b)) - sums.iter().fold(f64::MAX, |a, b| a.min(*b));
-        let statistical = |agent: &String| Column::statistical(agent, self.roster.ratios());
+        let statistical = |agent: &String| ColumnDiagnostics::statistical(agent, self.roster.ratios());
         let columns = self.roster.agents().iter().map(statistical).collect();
         Ok(Model {
             truth: Some(model::settled(&recent, self.params.adaptation)),

@@ -364,7 +364,8 @@ mod tests {
         let offset = f64::from(1 << 20);
         let rounded: Vec<f64> = panel.cells().iter().map(|value| (value + offset) - offset).collect();
         let lifted: Vec<f64> = panel.cells().iter().map(|value| value + offset).collect();
-        let of = |cells: Vec<f64>| Moments::from_panel(&Panel::complete(panel.roster().clone(), cells).unwrap(), 1..900);
+        let of =
+            |cells: Vec<f64>| Moments::from_panel(&Panel::complete(panel.roster().clone(), cells).unwrap(), 1..900);
         close(&of(rounded), &of(lifted), 1e-12);
     }
 

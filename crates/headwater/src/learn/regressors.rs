@@ -120,7 +120,7 @@ pub(crate) struct ListenerMoments<'a> {
 
 /// Where moments come from.
 #[derive(Debug)]
-enum Source<'a> {
+enum MomentSource<'a> {
     Whole(Cow<'a, Moments>),
     /// Agent by agent and ratio by ratio, T numbers each: small moments are gathered when needed.
     Series(Vec<f64>),
@@ -133,7 +133,7 @@ pub(crate) struct Regressors<'a> {
     distinct: &'a DistinctAgents,
     /// By position; empty when all may hear everyone.
     heard: Vec<Vec<usize>>,
-    source: Source<'a>,
+    source: MomentSource<'a>,
     ratios: usize,
 }
 
@@ -141,8 +141,8 @@ impl<'a> Regressors<'a> {
     /// Of all agents that ever move, by their whole panel.
     pub(crate) fn from_panel(panel: &Panel, distinct: &'a DistinctAgents, support: Option<&[Vec<usize>]>) -> Self {
         let source = match support {
-            None => Source::Whole(Cow::Owned(Moments::from_panel(panel, 1..panel.steps()))),
-            Some(_) => Source::Series(series(panel)),
+            None => MomentSource::Whole(Cow::Owned(Moments::from_panel(panel, 1..panel.steps()))),
+            Some(_) => MomentSource::Series(series(panel)),
         };
         let listeners = (0..panel.agents()).filter(|&agent| !distinct.constant[agent]).collect();
         Regressors::new(listeners, distinct, support, source, panel.ratios())
@@ -156,14 +156,14 @@ impl<'a> Regressors<'a> {
         mut listeners: Vec<usize>,
     ) -> Self {
         listeners.retain(|&agent| !distinct.constant[agent]);
-        Regressors::new(listeners, distinct, support, Source::Whole(Cow::Borrowed(moments)), moments.ratios())
+        Regressors::new(listeners, distinct, support, MomentSource::Whole(Cow::Borrowed(moments)), moments.ratios())
     }
 
     fn new(
         listeners: Vec<usize>,
         distinct: &'a DistinctAgents,
         support: Option<&[Vec<usize>]>,
-        source: Source<'a>,
+        source: MomentSource<'a>,
         ratios: usize,
     ) -> Self {
         let within = |support: &[Vec<usize>]| {
@@ -195,7 +195,7 @@ impl<'a> Regressors<'a> {
     /// The moments all listeners share: one log-ratio, no support.
     pub(crate) fn shared(&self) -> Option<&Moments> {
         match &self.source {
-            Source::Whole(moments) if self.ratios == 1 && self.heard.is_empty() => Some(moments),
+            MomentSource::Whole(moments) if self.ratios == 1 && self.heard.is_empty() => Some(moments),
             _ => None,
         }
     }
@@ -203,8 +203,8 @@ impl<'a> Regressors<'a> {
     /// The moments of all agents, where they are at hand.
     pub(crate) fn moments(&self) -> Option<&Moments> {
         match &self.source {
-            Source::Whole(moments) => Some(moments),
-            Source::Series(_) => None,
+            MomentSource::Whole(moments) => Some(moments),
+            MomentSource::Series(_) => None,
         }
     }
 
@@ -212,10 +212,10 @@ impl<'a> Regressors<'a> {
     pub(crate) fn listener_moments(&self, position: usize) -> ListenerMoments<'_> {
         let (listener, regressors) = (self.listeners[position], self.regressors(position));
         match &self.source {
-            Source::Whole(moments) => {
+            MomentSource::Whole(moments) => {
                 ListenerMoments { moments: Cow::Borrowed(moments), listener, regressors: Cow::Borrowed(regressors) }
             }
-            Source::Series(series) => {
+            MomentSource::Series(series) => {
                 // A copy of an earlier agent is no regressor of its own, but still listens.
                 let mut members = regressors.to_vec();
                 if let Err(place) = members.binary_search(&listener) {

@@ -6,7 +6,7 @@
 
 use super::Method;
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Track};
+use crate::model::{self, ColumnDiagnostics, Diagnostics, Track};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::{Mat, MatRef};
 use rand::{RngExt, SeedableRng};
@@ -67,7 +67,7 @@ impl ReleasedParams {
 }
 
 /// What the scripts know of the past at every step; columns are steps 1…T−1 times H.
-struct Past {
+struct LaggedFrames {
     /// Λ_{i−1} less its own past mean.
     x: Mat<f64>,
     /// Λ_i − mean(Λ_1…Λ_{i−1}).
@@ -96,7 +96,7 @@ pub fn as_released(panel: &Panel, params: &ReleasedParams) -> Result<Model, Erro
         let reason = "the panel has silent cells; fill them first (carry forward)".into();
         return Err(Error::Undefined { what: "the released procedure", reason });
     }
-    let (keep, past) = (1.0 - params.adaptation, Past::from_panel(panel));
+    let (keep, past) = (1.0 - params.adaptation, LaggedFrames::from_panel(panel));
     let mut weights = first_weights(agents, params.seed);
     let mut rate = params.learning_rate;
     for _ in 0..params.passes {
@@ -147,7 +147,7 @@ fn normalise(weights: &mut Mat<f64>) {
     }
 }
 
-impl Past {
+impl LaggedFrames {
     fn from_panel(panel: &Panel) -> Self {
         let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
         let cell = |step: usize, ratio: usize, agent: usize| panel.frame(step)[(agent, ratio)];
@@ -170,7 +170,7 @@ impl Past {
                 }
             }
         }
-        Past { x, y, mean }
+        LaggedFrames { x, y, mean }
     }
 }
 
@@ -199,7 +199,7 @@ fn finish(panel: &Panel, weights: &Mat<f64>, params: &ReleasedParams) -> Result<
         method: Method::AsReleased(params.clone()),
         likelihoods: None,
         diagnostics: Diagnostics {
-            columns: panel.roster().agents().iter().map(|agent| Column::statistical(agent, ratios)).collect(),
+            columns: panel.roster().agents().iter().map(|agent| ColumnDiagnostics::statistical(agent, ratios)).collect(),
             column_sum_spread: Some(super::fit::spread(sums)),
             evidence_steps: Some(steps - 1),
             steps: Some(steps * params.passes),

@@ -22,7 +22,7 @@ use super::strengths::{self, Strengths};
 use super::whitened::{self, Estimate};
 use crate::error::require;
 use crate::model::{
-    self, Column, Common, Diagnostics, Innovation, Skill, Smoothing, Track, WeightKind, WeightsSelection,
+    self, ColumnDiagnostics, Common, Diagnostics, Innovation, Skill, Smoothing, Track, WeightKind, WeightsSelection,
 };
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::Mat;
@@ -129,17 +129,17 @@ pub struct StateSpaceLearner<'a> {
     params: StateSpaceParams,
     distinct: DistinctAgents,
     beliefs: usize,
-    state: State,
+    state: Parameters,
     latest: Option<Round>,
     /// The parameters before the first of two ordinary rounds.
     begun: Option<Vec<f64>>,
     /// Where to fall back to, should the present parameters turn out less likely.
-    leap: Option<State>,
+    leap: Option<Parameters>,
 }
 
 /// The parameters as they stand.
 #[derive(Debug, Clone)]
-struct State {
+struct Parameters {
     dynamics: Dynamics,
     /// 1 − δ.
     sum: f64,
@@ -170,7 +170,7 @@ impl<'a> StateSpaceLearner<'a> {
         }
         let beliefs: usize =
             (0..steps).map(|step| (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0).count()).sum();
-        let state = State::first(panel, steps, params, &distinct);
+        let state = Parameters::first(panel, steps, params, &distinct);
         Ok(StateSpaceLearner {
             panel,
             steps,
@@ -308,7 +308,8 @@ impl<'a> StateSpaceLearner<'a> {
                 &fit::inverse(&listener_moments, &dynamics.innovation[design.listeners[position]]),
             )
         });
-        let mut columns: Vec<Column> = names.iter().map(|name| Column::statistical(name, ratios)).collect();
+        let mut columns: Vec<ColumnDiagnostics> =
+            names.iter().map(|name| ColumnDiagnostics::statistical(name, ratios)).collect();
         let mut errors = vec![vec![0.0; ratios]; agents];
         for (precision, &agent) in precisions.iter().zip(&design.listeners) {
             columns[agent].condition = precision.condition;
@@ -468,7 +469,7 @@ pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldO
 /// Squared error of each agent's own past, perhaps with the trend, on what is held out.
 fn alone(panel: &Panel, trend: Option<&CommonTrend>) -> f64 {
     let seen = split(panel);
-    forecast_error(panel, &ar_baseline::forecasts(panel, seen, &Glance::from_panel(panel, seen), trend))
+    forecast_error(panel, &ar_baseline::forecasts(panel, seen, &SeriesSummary::from_panel(panel, seen), trend))
 }
 
 fn forecast_error(panel: &Panel, forecasts: &[f64]) -> f64 {
@@ -544,7 +545,7 @@ fn extrapolated(first: &[f64], second: &[f64], third: &[f64]) -> Vec<f64> {
     ahead.map(|((first, step), bend)| first + 2.0 * reach * step + reach * reach * bend).collect()
 }
 
-impl State {
+impl Parameters {
     /// The log-likelihood, less the prior's penalty, and what was known as time went on.
     fn filtered(&self, panel: &Panel, steps: usize) -> Result<(f64, Filtered), Error> {
         let filtered = self.dynamics.filter(panel, steps, true)?;
@@ -628,7 +629,7 @@ impl State {
     fn first(panel: &Panel, steps: usize, params: &StateSpaceParams, distinct: &DistinctAgents) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
-        let glance = Glance::from_panel(panel, steps);
+        let glance = SeriesSummary::from_panel(panel, steps);
         let spread: Vec<f64> = (0..size).map(|cell| glance.series(cell).1).collect();
         let news = |agent: usize| {
             Mat::from_fn(ratios, ratios, |h, g| if h == g { FIRST_NEWS * spread[h * agents + agent] } else { 0.0 })
@@ -663,7 +664,7 @@ impl State {
             let total: f64 = speakers.iter().map(|&speaker| weight(speaker)).sum();
             speakers.iter().map(|&speaker| sum * weight(speaker) / total).collect()
         });
-        let mut state = State { dynamics, sum, columns, strengths, common: vec![0.0; agents], penalty: 0.0 };
+        let mut state = Parameters { dynamics, sum, columns, strengths, common: vec![0.0; agents], penalty: 0.0 };
         state.pool(&design, params);
         state.write_hears(&design, distinct);
         let means = state.dynamics.start.clone();
@@ -954,7 +955,7 @@ impl State {
 pub(crate) struct Resampling {
     params: StateSpaceParams,
     distinct: DistinctAgents,
-    state: State,
+    state: Parameters,
     stretches: Vec<Moments>,
     borders: Vec<usize>,
 }
@@ -1002,7 +1003,8 @@ impl Resampling {
             moments.merge(&self.stretches[number])?;
         }
         let mut state = self.state.clone();
-        let design = Regressors::from_moments(&moments, &self.distinct, self.params.support.as_deref(), (0..agents).collect());
+        let design =
+            Regressors::from_moments(&moments, &self.distinct, self.params.support.as_deref(), (0..agents).collect());
         state.listen(&design, &self.params, &self.distinct);
         state.estimate(&self.params, &self.distinct)
     }
@@ -1029,7 +1031,7 @@ pub(crate) fn inverted(block: &Mat<f64>) -> Mat<f64> {
 }
 
 /// What the series look like before anything is fitted.
-pub(crate) struct Glance {
+pub(crate) struct SeriesSummary {
     /// D means of what is said.
     means: Vec<f64>,
     /// D variances of what is believed: what the noise of the posts leaves.
@@ -1038,7 +1040,7 @@ pub(crate) struct Glance {
     noise: Mat<f64>,
 }
 
-impl Glance {
+impl SeriesSummary {
     /// Mean and variance of the beliefs of one series; a series that never moves has a little of what the others have.
     pub(crate) fn series(&self, cell: usize) -> (f64, f64) {
         let pooled = self.variances.iter().sum::<f64>() / self.variances.len() as f64;
@@ -1092,6 +1094,6 @@ impl Glance {
             let blur = noise[(cell / agents, cell / agents)] * shares[cell % agents];
             (spreads[cell] - blur).max(FEWEST_NOISE * spreads[cell])
         };
-        Glance { variances: (0..size).map(variance).collect(), means, noise }
+        SeriesSummary { variances: (0..size).map(variance).collect(), means, noise }
     }
 }

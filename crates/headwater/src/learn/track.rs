@@ -22,7 +22,8 @@ use super::symbols::Split;
 use super::whitened::{self, Means, Precision, WhitenedParams};
 use crate::error::require;
 use crate::model::{
-    self, Change, ChangeKind, Column, Diagnostics, Innovation, Likelihood, Snapshot, Status, Track, Truth,
+    self, ChangeKind, ColumnDiagnostics, DetectedChange, Diagnostics, Innovation, Likelihood, NetworkSnapshot, Status,
+    Track, TrueHypothesis,
 };
 use crate::panel::LARGEST_LOG_RATIO;
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
@@ -114,8 +115,8 @@ const HISTORY: usize = 4_000_000;
 ///
 /// ```
 /// use headwater::learn::track::{Tracker, TrackParams};
-/// use headwater::simulate::{simulate, Change, WorldParams};
-/// let changes = vec![Change::Topology { every: 200, probability: 0.02 }];
+/// use headwater::simulate::{ScheduledChange, WorldParams, simulate};
+/// let changes = vec![ScheduledChange::Topology { every: 200, probability: 0.02 }];
 /// let (panel, truth) = simulate(&WorldParams { steps: 400, changes, ..WorldParams::default() }).unwrap();
 /// let mut tracker = Tracker::new(panel.roster().clone(), TrackParams::default()).unwrap();
 /// let mut noticed = Vec::new();
@@ -146,10 +147,10 @@ pub struct Tracker {
     open: usize,
     watches: Vec<WatchedListener>,
     adaptation: Option<f64>,
-    state: State,
+    state: TruthDetector,
     /// A change of topology that waits for other listeners.
-    gathering: Option<Change>,
-    ready: VecDeque<Change>,
+    gathering: Option<DetectedChange>,
+    ready: VecDeque<DetectedChange>,
     track: Track,
     /// Squared errors of forecasting each frame from the one before, and of "nobody changes their mind".
     errors: Vec<(f64, f64)>,
@@ -176,7 +177,7 @@ struct WatchedListener {
 struct KnownColumn {
     /// (1−δ) times its weights, zeros left out.
     weights: Vec<(usize, f64)>,
-    column: Column,
+    column: ColumnDiagnostics,
     /// Residual covariance, H × H.
     #[serde(with = "super::saved")]
     covariance: Mat<f64>,
@@ -191,7 +192,7 @@ struct KnownColumn {
 
 /// Which hypothesis is true, by the private observations.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct State {
+struct TruthDetector {
     truth: usize,
     /// The first step of the present state.
     since: usize,
@@ -204,7 +205,7 @@ struct State {
 }
 
 /// What a fit says of one listener.
-struct Found<'a> {
+struct ListenerFit<'a> {
     weights: Vec<(usize, f64)>,
     fit: Fit,
     standing: &'a Standing,
@@ -221,7 +222,7 @@ struct Found<'a> {
 }
 
 /// What one step says of one listener.
-struct Glance {
+struct ListenerResidual {
     residual: Vec<f64>,
     onset: Option<usize>,
 }
@@ -266,7 +267,7 @@ impl Tracker {
             open: 1,
             watches: vec![watch; agents],
             adaptation: None,
-            state: State::new(roster.hypotheses().len(), 1),
+            state: TruthDetector::new(roster.hypotheses().len(), 1),
             gathering: None,
             ready: VecDeque::new(),
             track: Track::default(),
@@ -280,13 +281,13 @@ impl Tracker {
     /// Takes the next frame, N × H log-ratios in column order, and says whether something has changed.
     ///
     /// Errors: a frame of another size, or with a number that is no log-ratio; the tracker is then as it was.
-    pub fn push(&mut self, frame: &[f64]) -> Result<Option<Change>, Error> {
+    pub fn push(&mut self, frame: &[f64]) -> Result<Option<DetectedChange>, Error> {
         self.push_partly(frame, &[])
     }
 
     /// The same for a frame in which some agents were silent and their beliefs were filled in: who was silent, or hears
     /// somebody who was a step before, is not expected to be where it should.
-    pub fn push_partly(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<Change>, Error> {
+    pub fn push_partly(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<DetectedChange>, Error> {
         let width = self.width();
         if frame.len() != width {
             return Err(Error::Shape {
@@ -316,7 +317,7 @@ impl Tracker {
     }
 
     /// Changes noticed but not yet returned; call it after the last frame until there is none.
-    pub fn rest(&mut self) -> Option<Change> {
+    pub fn rest(&mut self) -> Option<DetectedChange> {
         self.report_gathered();
         self.ready.pop_front()
     }
@@ -349,7 +350,7 @@ impl Tracker {
         }
     }
 
-    fn report(&mut self, change: Change) {
+    fn report(&mut self, change: DetectedChange) {
         self.track.changes.push(change.clone());
         self.ready.push_back(change);
     }
@@ -378,9 +379,9 @@ impl Tracker {
             }
             let residual = residual(&known.weights, listener, before, now, agents, ratios);
             let onset = known.guard.step(&residual, largest, step);
-            Some(Glance { residual, onset })
+            Some(ListenerResidual { residual, onset })
         };
-        let glances: Vec<Option<Glance>> = watches.par_iter_mut().enumerate().map(glance).collect();
+        let glances: Vec<Option<ListenerResidual>> = watches.par_iter_mut().enumerate().map(glance).collect();
         let persistence: Vec<f64> = (0..agents)
             .map(|agent| {
                 (0..ratios).map(|ratio| (now[ratio * agents + agent] - before[ratio * agents + agent]).powi(2)).sum()
@@ -397,7 +398,7 @@ impl Tracker {
         self.errors.push(errors);
         for (listener, glance) in glances.iter().enumerate() {
             if let Some(onset) = glance.as_ref().and_then(|glance| glance.onset) {
-                let change = self.gathering.get_or_insert_with(|| Change {
+                let change = self.gathering.get_or_insert_with(|| DetectedChange {
                     step,
                     since: onset,
                     kind: ChangeKind::Topology,
@@ -412,7 +413,13 @@ impl Tracker {
         self.watches = watches;
         let turn = toward.and_then(|(toward, limit)| self.state.step(&toward, limit, step));
         if let Some((truth, since)) = turn {
-            self.report(Change { step, since, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(truth) });
+            self.report(DetectedChange {
+                step,
+                since,
+                kind: ChangeKind::State,
+                listeners: Vec::new(),
+                truth: Some(truth),
+            });
             self.watches.iter_mut().for_each(WatchedListener::forget_state);
             self.snapshot();
         }
@@ -422,7 +429,7 @@ impl Tracker {
     ///
     /// Exact listeners speak for themselves. Where there are none, those with noisy weights do: their residuals relative
     /// to what is usual, and with a limit that allows for errors in the weights, which last as long as beliefs do.
-    fn toward(&self, watches: &[WatchedListener], glances: &[Option<Glance>]) -> Option<(Vec<f64>, f64)> {
+    fn toward(&self, watches: &[WatchedListener], glances: &[Option<ListenerResidual>]) -> Option<(Vec<f64>, f64)> {
         let adaptation = self.adaptation?;
         let (truth, hypotheses) = (self.state.truth, self.roster.hypotheses().len());
         let against = |values: &[f64], hypothesis: usize| if hypothesis == 0 { 0.0 } else { values[hypothesis - 1] };
@@ -626,7 +633,7 @@ impl Tracker {
             let speakers = design.regressors(position).iter().zip(weights);
             let shared = speakers.flat_map(|(&speaker, &weight)| distinct.share(speaker, weight));
             let weights = shared.filter(|(_, weight)| *weight != 0.0).collect();
-            let found = Found {
+            let found = ListenerFit {
                 weights,
                 fit,
                 standing: &standings[position],
@@ -676,8 +683,8 @@ impl Tracker {
     }
 
     /// What a fit says of a listener, with its guard, from the frames of the window since `first`.
-    fn known(&self, listener: usize, found: Found<'_>, first: usize) -> KnownColumn {
-        let Found { weights, fit, standing, split, transitions, speakers, precision, vote, adaptation } = found;
+    fn known(&self, listener: usize, found: ListenerFit<'_>, first: usize) -> KnownColumn {
+        let ListenerFit { weights, fit, standing, split, transitions, speakers, precision, vote, adaptation } = found;
         let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
         let past: Vec<Vec<f64>> = (first + 1..self.seen)
             .map(|step| residual(&weights, listener, self.frame(step - 1), self.frame(step), agents, ratios))
@@ -687,7 +694,7 @@ impl Tracker {
         let lately = &past[past.len() - present..];
         let usual = |ratio: usize| lately.iter().map(|row| row[ratio]).sum::<f64>() / present.max(1) as f64;
         let mean: Vec<f64> = (0..ratios).map(usual).collect();
-        let mut column = Column::statistical(&self.roster.agents()[listener], standing.rank);
+        let mut column = ColumnDiagnostics::statistical(&self.roster.agents()[listener], standing.rank);
         column.status = standing.status;
         let less = |row: &Vec<f64>| row.iter().zip(&mean).map(|(value, mean)| value - mean).collect();
         let centred = || past.iter().map(less).collect::<Vec<Vec<f64>>>();
@@ -817,16 +824,16 @@ impl Tracker {
             atoms.map_or(Likelihood::Unknown, private_likelihoods::PrivateLikelihoods::into_likelihood)
         };
         let column = |(watch, name): (&WatchedListener, &String)| match &watch.known {
-            Some(known) if watch.stale => Column::statistical(name, known.column.rank),
+            Some(known) if watch.stale => ColumnDiagnostics::statistical(name, known.column.rank),
             Some(known) => known.column.clone(),
-            None => Column::statistical(name, 0),
+            None => ColumnDiagnostics::statistical(name, 0),
         };
         Ok(Model {
             combination,
             evidence: Evidence::from_rows(evidence, agents, ratios)?,
             adaptation,
             method: Method::Tracked(self.params.clone()),
-            truth: Some(Truth { hypothesis: truth, agreement: model::agreement(&recent, adaptation, truth) }),
+            truth: Some(TrueHypothesis { hypothesis: truth, agreement: model::agreement(&recent, adaptation, truth) }),
             innovation: Some(Innovation::from_cells(innovation, agents, ratios)?),
             likelihoods: known_likelihoods.then(|| found.into_iter().map(likelihood).collect()),
             diagnostics: Diagnostics {
@@ -876,7 +883,7 @@ impl Tracker {
     fn snapshot(&mut self) {
         let Ok(Model { combination, evidence, .. }) = self.model() else { return };
         let size = combination.edges().count();
-        self.track.history.push(Snapshot { step: self.seen - 1, combination, evidence });
+        self.track.history.push(NetworkSnapshot { step: self.seen - 1, combination, evidence });
         if self.track.history.len() > 4 && self.track.history.len() * size > HISTORY {
             let mut keep = false;
             self.track.history.retain(|_| {
@@ -925,9 +932,9 @@ impl WatchedListener {
     }
 }
 
-impl State {
+impl TruthDetector {
     fn new(hypotheses: usize, since: usize) -> Self {
-        State {
+        TruthDetector {
             truth: 0,
             since,
             scores: vec![0.0; hypotheses],
@@ -964,7 +971,7 @@ impl State {
         }
         let scores = self.doubts.iter().map(|(doubt, _)| *doubt).collect();
         let hypotheses = self.scores.len();
-        *self = State { truth, scores, ..State::new(hypotheses, since) };
+        *self = TruthDetector { truth, scores, ..TruthDetector::new(hypotheses, since) };
         self.settle();
         Some((truth, since))
     }

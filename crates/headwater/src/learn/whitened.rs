@@ -21,7 +21,7 @@ use super::regressors::{DistinctAgents, ListenerMoments, Regressors};
 use super::simplex;
 use super::symbols::{self, Split, Transitions};
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Innovation, Likelihood, Status, Track, Truth};
+use crate::model::{self, ColumnDiagnostics, Diagnostics, Innovation, Likelihood, Status, Track, TrueHypothesis};
 use crate::{Combination, Error, Evidence, Model, Panel, progress};
 use faer::Mat;
 use faer::prelude::Solve;
@@ -293,18 +293,18 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     let column = |agent: usize| {
         let name = panel.roster().agents()[agent].clone();
         let Ok(position) = listeners.binary_search(&agent) else {
-            return Column::statistical(&name, 0);
+            return ColumnDiagnostics::statistical(&name, 0);
         };
         let Standing { status, rank, .. } = standings[position];
         match splits[position].as_ref().filter(|split| split.certified) {
-            Some(split) => Column {
+            Some(split) => ColumnDiagnostics {
                 agent: name,
                 status: Status::Certified,
                 rank,
                 condition: Some(split.condition),
                 weight_error: Some(0.0),
             },
-            None => Column {
+            None => ColumnDiagnostics {
                 agent: name,
                 status,
                 rank,
@@ -803,7 +803,8 @@ fn private_models(
     }
     model.evidence = Evidence::from_rows(evidence, agents, ratios)?;
     model.innovation = Some(Innovation::from_cells(innovation, agents, ratios)?);
-    model.truth = Some(Truth { hypothesis: truth, agreement: model::agreement(panel, model.adaptation, truth) });
+    model.truth =
+        Some(TrueHypothesis { hypothesis: truth, agreement: model::agreement(panel, model.adaptation, truth) });
     let fallen: Vec<usize> =
         (0..agents).filter(|agent| found[*agent].is_none() && unseen.binary_search(agent).is_err()).collect();
     if !fallen.is_empty() {

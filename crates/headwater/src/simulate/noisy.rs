@@ -6,7 +6,7 @@
 
 use crate::error::require;
 use crate::graph::{Graph, Rule};
-use crate::model::{self, Diagnostics, Innovation, Track, Truth};
+use crate::model::{self, Diagnostics, Innovation, Track, TrueHypothesis};
 use crate::panel::Times;
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
 use rand::{RngExt, SeedableRng};
@@ -163,7 +163,7 @@ pub fn noisy(params: &NoisyWorld) -> Result<(Panel, Model), Error> {
         evidence: Evidence::from_rows(evidence, agents, 1)?,
         adaptation,
         method: crate::Method::Given,
-        truth: Some(Truth { hypothesis: 0, agreement: 1.0 }),
+        truth: Some(TrueHypothesis { hypothesis: 0, agreement: 1.0 }),
         likelihoods: None,
         diagnostics: Diagnostics::default(),
         track: Track::default(),

@@ -9,7 +9,7 @@ use faer::MatRef;
 use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::learn::track::{TrackParams, Tracker};
 use headwater::model::ChangeKind;
-use headwater::simulate::{Change, WorldParams};
+use headwater::simulate::{ScheduledChange, WorldParams};
 use headwater::words::number;
 use headwater_report::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(crate) fn topology(context: &ExperimentContext<'_>) -> Result<ExperimentResu
     let network = PaperNetwork::find(context.released)?;
     let (seeds, steps, rates) = (context.seeds(), context.pick(40_000, 120_000), [0.1, 0.3]);
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
-    let change = Change::Topology { every: EVERY, probability: FLIPS };
+    let change = ScheduledChange::Topology { every: EVERY, probability: FLIPS };
     let found: Vec<DriftErrors> =
         context.jobs.all(&keys, |index| follow(&network, change, steps, &rates, seeds[index]))?;
     let drawn = even(steps, POINTS);
@@ -153,7 +153,7 @@ pub(crate) fn state(context: &ExperimentContext<'_>) -> Result<ExperimentResult,
     let network = PaperNetwork::find(context.released)?;
     let (seeds, steps) = (context.seeds(), 70_000);
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
-    let change = Change::State { at: TURN, to: Some(TURNED) };
+    let change = ScheduledChange::State { at: TURN, to: Some(TURNED) };
     let found: Vec<DriftErrors> =
         context.jobs.all(&keys, |index| follow(&network, change, steps, &[0.1], seeds[index]))?;
     let drawn = even(steps, POINTS);
@@ -226,7 +226,7 @@ const WITHIN: usize = 200;
 
 fn follow(
     network: &PaperNetwork,
-    change: Change,
+    change: ScheduledChange,
     steps: usize,
     rates: &[f64],
     seed: u64,
@@ -266,7 +266,7 @@ fn follow(
     }
     reported.extend(std::iter::from_fn(|| tracker.rest()));
     let wanted = match change {
-        Change::State { .. } => ChangeKind::State,
+        ScheduledChange::State { .. } => ChangeKind::State,
         _ => ChangeKind::Topology,
     };
     let events: Vec<usize> = world.events().iter().map(|event| event.step).collect();
