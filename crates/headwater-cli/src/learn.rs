@@ -415,16 +415,15 @@ impl Learn {
         let params = TrackParams { whitened: params, memory: self.memory(), window: None };
         let mut tracker = Tracker::new(panel.roster().clone(), params)?;
         let mut progress = terminal.bar("following", panel.steps() as u64);
-        let mut silent = filled.silent.chunks_exact(panel.agents());
-        for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {
-            let silent = silent.next().unwrap_or(&[]);
-            if let Some(change) = tracker.push_partly(frame, silent).map_err(CliError::about(&self.beliefs))? {
-                self.tell(&change, panel, terminal)?;
+        for step in 0..panel.steps() {
+            let update = tracker.observe(&filled.frame(step)?).map_err(CliError::about(&self.beliefs))?;
+            for change in &update.changes {
+                self.tell(change, panel, terminal)?;
             }
             progress.at(step as u64 + 1);
         }
         drop(progress);
-        while let Some(change) = tracker.rest() {
+        for change in tracker.flush() {
             self.tell(&change, panel, terminal)?;
         }
         let mut model = fit::tracked(filled, &tracker).map_err(CliError::about(&self.beliefs))?;

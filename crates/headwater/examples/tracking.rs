@@ -6,10 +6,9 @@
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
 use headwater::learn::track::{TrackParams, Tracker};
-use headwater::model::ChangeKind;
-use headwater::model::DetectedChange;
+use headwater::model::{ChangeKind, DetectedChange};
 use headwater::simulate::{Likelihoods, ScheduledChange, World, WorldEvent, WorldParams};
-use headwater::{Combination, Error};
+use headwater::{Combination, Error, Frame};
 use rayon::prelude::*;
 
 /// What happened in one world.
@@ -45,7 +44,7 @@ fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<Trac
     let mut strength = Vec::new();
     for step in 0..params.steps {
         let frame = world.next_frame()?.to_vec();
-        reports.extend(tracker.push(&frame)?);
+        reports.extend(tracker.observe(&Frame::new(world.roster(), &frame)?)?.changes);
         let truth = world.truth();
         if world.events().last().is_some_and(|event| event.step == step && event.kind == "state") {
             let (from, to) = (before.truth.map_or(0, |t| t.hypothesis), truth.truth.map_or(0, |t| t.hypothesis));
@@ -60,9 +59,7 @@ fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<Trac
         }
         before = truth;
     }
-    while let Some(change) = tracker.rest() {
-        reports.push(change);
-    }
+    reports.extend(tracker.flush());
     let events: Vec<&WorldEvent> = world.events().iter().collect();
     outcome.events = events.len();
     let belongs = |report: &DetectedChange, number: usize| {

@@ -12,7 +12,7 @@ use crate::learn::track::{TrackParams, Tracker};
 use crate::learn::whitened::{self, WhitenedParams};
 use crate::model::{Status, WeightKind};
 use crate::progress::Progress;
-use crate::{Error, Method, Model, Panel, progress};
+use crate::{Error, Frame, Method, Model, Panel, progress};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -64,13 +64,12 @@ fn follow(filled: &FilledPanel<'_>, params: &TrackParams) -> Result<Model, Error
     let panel = &filled.panel;
     let mut tracker = Tracker::new(panel.roster().clone(), params.clone())?;
     let stage = progress::stage("following", panel.steps() as u64);
-    let mut silent = filled.silent.chunks_exact(panel.agents());
-    for frame in panel.cells().chunks_exact(panel.width()) {
+    for step in 0..panel.steps() {
         progress::check()?;
-        tracker.push_partly(frame, silent.next().unwrap_or(&[]))?;
+        tracker.observe(&filled.frame(step)?)?;
         stage.advance();
     }
-    while tracker.rest().is_some() {}
+    tracker.flush();
     drop(stage);
     tracked(filled, &tracker)
 }
@@ -113,6 +112,15 @@ pub fn repeated(filled: usize, cells: usize) -> String {
 }
 
 impl FilledPanel<'_> {
+    /// The beliefs of one step, those filled in marked as such.
+    pub fn frame(&self, step: usize) -> Result<Frame<'_>, Error> {
+        let agents = self.panel.agents();
+        match self.silent.get(step * agents..(step + 1) * agents) {
+            Some(silent) => self.panel.frame(step).with_filled(silent),
+            None => Ok(self.panel.frame(step)),
+        }
+    }
+
     /// What rests on beliefs that were filled in is not free of noise, whatever it looks like.
     pub fn distrust(&self, model: &mut Model) {
         let identified = model.diagnostics.columns.iter_mut().filter(|column| column.status == Status::Identified);
@@ -181,9 +189,9 @@ pub fn gsl(panel: &Panel, mut learner: Gsl) -> Result<(Model, f64), Error> {
     let (bound, warning) = stability(panel, &learner)?;
     let mut forecast = Forecast::default();
     let stage = progress::stage("learning", (panel.steps() * learner.params().passes) as u64);
-    while let Some(step) = learner.advance(panel, FRAMES_PER_LOOK)? {
-        forecast.add(&step.forecast);
-        stage.at((step.pass * panel.steps() + step.seen) as u64);
+    while let Some(update) = learner.advance(panel, FRAMES_PER_LOOK)? {
+        forecast.add(&update.forecast);
+        stage.at((update.pass * panel.steps() + update.seen) as u64);
     }
     drop(stage);
     let mut model = finish(panel, learner, forecast, bound)?;

@@ -74,6 +74,6 @@ pub use fit::fit;
 pub use influence::{Influence, influence};
 pub use learn::Method;
 pub use model::{Evidence, Model};
-pub use panel::Panel;
+pub use panel::{Frame, Panel};
 pub use ranking::Ranking;
 pub use roster::Roster;

@@ -44,7 +44,7 @@ impl Evidence {
     }
 
     /// From an N × H matrix.
-    pub fn from_matrix(matrix: MatRef<'_, f64>) -> Result<Self, Error> {
+    pub(crate) fn from_matrix(matrix: MatRef<'_, f64>) -> Result<Self, Error> {
         let (agents, ratios) = (matrix.nrows(), matrix.ncols());
         let rows = (0..agents * ratios).map(|cell| matrix[(cell / ratios, cell % ratios)]).collect();
         Evidence::from_rows(rows, agents, ratios)

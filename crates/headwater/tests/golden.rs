@@ -110,7 +110,7 @@ fn learned_matrices_and_evidence() {
         let mut streaming = learner.clone();
         while learner.advance(&panel, 7).unwrap().is_some() {}
         for step in 0..panel.steps() {
-            streaming.learn(panel.frame(step)).unwrap();
+            streaming.observe(&panel.frame(step)).unwrap();
         }
         for learner in [learner, streaming] {
             let wanted = golden.matrix(&["learned", "combination"]).to_columns();

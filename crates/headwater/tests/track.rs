@@ -6,7 +6,7 @@ use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::{ChangeKind, DetectedChange, Status};
 use headwater::simulate::{Likelihoods, ScheduledChange, World, WorldParams, run, simulate};
-use headwater::{Combination, Error, Model, Roster};
+use headwater::{Combination, Error, Frame, Model, Roster};
 
 fn error(a: &Combination, b: &Combination) -> f64 {
     a.to_columns().iter().zip(b.to_columns()).map(|(a, b)| (a - b).powi(2)).sum()
@@ -18,14 +18,12 @@ fn follow(world: &mut World, tracking: TrackParams, at: &[usize]) -> (Vec<Detect
     let (mut reports, mut models) = (Vec::new(), Vec::new());
     for step in 0..world.params().steps {
         let frame = world.next_frame().unwrap().to_vec();
-        reports.extend(tracker.push(&frame).unwrap());
+        reports.extend(tracker.observe(&Frame::new(world.roster(), &frame).unwrap()).unwrap().changes);
         if at.contains(&step) {
             models.push((tracker.model().unwrap(), world.truth()));
         }
     }
-    while let Some(change) = tracker.rest() {
-        reports.push(change);
-    }
+    reports.extend(tracker.flush());
     (reports, models)
 }
 
@@ -169,8 +167,8 @@ fn forgetting_and_windows_follow_a_drift() {
     for memory in [Memory::Forget(0.998), Memory::Recent(800), Memory::All] {
         let mut tracker =
             Tracker::new(panel.roster().clone(), TrackParams { memory, ..TrackParams::default() }).unwrap();
-        for frame in panel.cells().chunks_exact(8 * 4) {
-            tracker.push(frame).unwrap();
+        for step in 0..panel.steps() {
+            tracker.observe(&panel.frame(step)).unwrap();
         }
         let followed = error(&tracker.model().unwrap().combination, &truth.combination);
         assert!(followed < 0.5 * whole, "{memory:?}: {followed:.2e} against {whole:.2e}");
@@ -184,8 +182,8 @@ fn forgetting_and_windows_follow_a_drift() {
 fn a_tracker_on_a_quiet_stretch_agrees_with_the_learner() {
     let (panel, _) = simulate(&WorldParams { steps: 120, seed: 90, ..WorldParams::default() }).unwrap();
     let mut tracker = Tracker::new(panel.roster().clone(), TrackParams::default()).unwrap();
-    for frame in panel.cells().chunks_exact(20 * 4) {
-        tracker.push(frame).unwrap();
+    for step in 0..panel.steps() {
+        tracker.observe(&panel.frame(step)).unwrap();
     }
     let (followed, at_once) = (tracker.model().unwrap(), whitened(&panel, &WhitenedParams::default()).unwrap());
     assert!(error(&followed.combination, &at_once.combination) < 1e-18);
@@ -203,12 +201,14 @@ fn bad_frames_and_settings_are_refused() {
     }
     assert!(Tracker::new(roster(), TrackParams { window: Some(3), ..TrackParams::default() }).is_err());
     let mut tracker = Tracker::new(roster(), TrackParams::default()).unwrap();
-    assert!(matches!(tracker.push(&[0.0; 4]), Err(Error::Shape { .. })));
-    assert!(tracker.push(&[0.0, f64::NAN, 0.0]).is_err());
+    let other = Roster::numbered(4, 2).unwrap();
+    assert!(matches!(tracker.observe(&Frame::new(&other, &[0.0; 4]).unwrap()), Err(Error::Shape { .. })));
+    assert!(tracker.observe(&Frame::new(&roster(), &[0.0, f64::NAN, 0.0]).unwrap()).is_err());
     assert!(matches!(tracker.model(), Err(Error::NotReady { .. })));
     // Nobody ever moves: no answer, and no panic.
     for _ in 0..300 {
-        assert_eq!(tracker.push(&[0.5, -0.5, 0.25]).unwrap(), None);
+        let update = tracker.observe(&Frame::new(&roster(), &[0.5, -0.5, 0.25]).unwrap()).unwrap();
+        assert!(!update.ready && update.changes.is_empty());
     }
     assert_eq!(tracker.seen(), 300);
     assert!(tracker.model().is_err());
@@ -229,8 +229,9 @@ fn a_saved_tracker_goes_on() {
             let params = TrackParams { memory, ..TrackParams::default() };
             let mut whole = Tracker::new(panel.roster().clone(), params.clone()).unwrap();
             let mut saved = Tracker::new(panel.roster().clone(), params).unwrap();
-            for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {
-                assert_eq!(whole.push(frame).unwrap(), saved.push(frame).unwrap(), "step {step}");
+            for step in 0..panel.steps() {
+                let frame = panel.frame(step);
+                assert_eq!(whole.observe(&frame).unwrap(), saved.observe(&frame).unwrap(), "step {step}");
                 if [0, 1, 37, 149, 152, 300].contains(&step) {
                     let mut bytes = Vec::new();
                     ciborium::into_writer(&saved, &mut bytes).unwrap();

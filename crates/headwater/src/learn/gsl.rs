@@ -1,7 +1,7 @@
 //! The paper's learner, graph social learning (Algorithm 1): a stochastic gradient on the one-step forecast error.
 //!
-//! In: frames Λ_i, one at a time ([`Gsl::learn`]) or a panel block by block ([`Gsl::advance`]). Out: a [`Step`] for each,
-//! and a [`Model`] on demand. What the window is stays in this room.
+//! In: frames Λ_i, one at a time ([`Gsl::observe`]) or a panel block by block ([`Gsl::advance`]). Out: an [`Update`] for
+//! each, and a [`Model`] on demand.
 //!
 //! Legend for the kernels: x = Λ_{i−1} − m0, y = Λ_i − m1 with m1, m0 the window means, c = 1−δ, μ the learning rate;
 //! the update is A ← A + μc·x(y − c·Aᵀx)ᵀ, which is the paper's with its L̂ folded in. Columns of A do not see each other.
@@ -11,12 +11,12 @@
 //! (I + μc²G) R = Yᵀ − c·XᵀA and A ← A + μc·XR give the same A as B single steps, at the speed of matrix products;
 //! row i of R is the residual that step i met.
 
-use super::Method;
 use super::forecast::{self, Forecast};
+use super::{Method, StreamingLearner, Update};
 use crate::combination::dot;
 use crate::error::require;
 use crate::model::{self, ColumnDiagnostics, Diagnostics, Skill};
-use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
+use crate::{Combination, Error, Evidence, Frame, Model, Panel, Roster, progress};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -114,18 +114,6 @@ impl GslParams {
 /// Windows and batches longer than this are slips of the keyboard.
 const LONGEST: usize = 1_000_000_000;
 
-/// What one call of [`Gsl::learn`] or [`Gsl::advance`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Step {
-    /// Frames seen in this pass, the new ones included.
-    pub seen: usize,
-    /// The pass, from 0.
-    pub pass: usize,
-    /// One-step forecasts made, each before its frame was learned from. Of a panel only those of its second half, in
-    /// the first pass, count: before, the learner is still finding its feet, and later it has seen the frames.
-    pub forecast: Forecast,
-}
-
 /// Below this many agents single steps beat the block kernel (measured: `cargo bench --bench gsl`).
 const BLOCK_AGENTS: usize = 96;
 
@@ -142,14 +130,14 @@ fn block_width(agents: usize) -> usize {
 /// The learner. Serialisable at any step; reloaded, it continues bit for bit.
 ///
 /// ```
-/// use headwater::{Roster, learn::gsl::{Gsl, GslParams}};
-/// use faer::mat;
+/// use headwater::{Frame, Roster, learn::gsl::{Gsl, GslParams}};
 /// let params = GslParams { window: 1, learning_rate: 1.0, adaptation: 0.5, ..GslParams::default() };
-/// let mut gsl = Gsl::new(Roster::numbered(2, 2).unwrap(), params).unwrap();
-/// gsl.learn(mat![[0.0], [0.0]].as_ref()).unwrap();
-/// gsl.learn(mat![[2.0], [0.0]].as_ref()).unwrap();
-/// // x = (2, 0), y = (1, 1), prediction ½·Aᵀx = (½, ½), so row 0 of A grows by ½·2·½.
-/// gsl.learn(mat![[3.0], [1.0]].as_ref()).unwrap();
+/// let roster = Roster::numbered(2, 2).unwrap();
+/// let mut gsl = Gsl::new(roster.clone(), params).unwrap();
+/// for frame in [[0.0, 0.0], [2.0, 0.0], [3.0, 1.0]] {
+///     gsl.observe(&Frame::new(&roster, &frame).unwrap()).unwrap();
+/// }
+/// // At the third frame x = (2, 0), y = (1, 1), prediction ½·Aᵀx = (½, ½), so row 0 of A grows by ½·2·½.
 /// assert_eq!(gsl.combination().to_columns(), [1.0, 0.5, 1.0, 0.5]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -344,37 +332,24 @@ impl Gsl {
     }
 
     /// Learns from the next frame, N × H. One update, O(N²H), once M+1 frames (and a batch) are there.
-    pub fn learn(&mut self, frame: MatRef<'_, f64>) -> Result<Step, Error> {
-        let (agents, ratios) = (self.agents(), self.ratios());
-        if (frame.nrows(), frame.ncols()) != (agents, ratios) {
-            return Err(Error::Shape {
-                what: "frame",
-                met: format!("{}×{}", frame.nrows(), frame.ncols()),
-                wanted: format!("{agents}×{ratios}"),
-            });
-        }
-        let cells: Vec<f64> = (0..agents * ratios).map(|cell| frame[(cell % agents, cell / agents)]).collect();
-        if let Some(bad) = cells.iter().position(|value| !value.is_finite()) {
-            return Err(Error::Belief {
-                hypothesis: self.roster.hypotheses()[bad / agents + 1].clone(),
-                problem: format!("met {} for agent {:?}; a log-ratio must be a finite number", cells[bad], {
-                    &self.roster.agents()[bad % agents]
-                }),
-            });
-        }
+    ///
+    /// A belief that was filled in counts like any other. Errors: as [`StreamingLearner::observe`], and
+    /// [`Error::Diverged`].
+    pub fn observe(&mut self, frame: &Frame<'_>) -> Result<Update, Error> {
+        frame.check(&self.roster)?;
         let mut forecast = Forecast::default();
-        self.take(&cells, 0);
+        self.take(frame.cells(), 0);
         if self.pending.steps >= self.params.batch {
             self.update(0, &mut forecast)?;
         }
-        Ok(self.step(forecast))
+        Ok(self.updated(forecast))
     }
 
     /// Learns from the next frames of a panel, at most about `limit` of them, and goes on to the next pass when the
     /// panel is through. `None` when all passes are done. However the calls are cut, the result has the same bits.
     ///
     /// The panel must be complete (see [`Panel::carry_forward`]) and the same at every call.
-    pub fn advance(&mut self, panel: &Panel, limit: usize) -> Result<Option<Step>, Error> {
+    pub fn advance(&mut self, panel: &Panel, limit: usize) -> Result<Option<Update>, Error> {
         let count_from = if self.pass == 0 { panel.steps() / 2 } else { usize::MAX };
         self.advance_within(panel, 0..panel.steps(), limit, count_from)
     }
@@ -386,7 +361,7 @@ impl Gsl {
         stretch: Range<usize>,
         limit: usize,
         count_from: usize,
-    ) -> Result<Option<Step>, Error> {
+    ) -> Result<Option<Update>, Error> {
         if panel.roster() != &self.roster {
             return Err(Error::Shape {
                 what: "panel",
@@ -424,7 +399,7 @@ impl Gsl {
         if self.window.seen == stretch.len() && self.params.batch == 1 && self.pending.steps > 0 {
             self.update(count_from, &mut forecast).map_err(|error| self.with_bound(error, panel))?;
         }
-        Ok(Some(self.step(forecast)))
+        Ok(Some(self.updated(forecast)))
     }
 
     /// Whether the last frames learned from are the panel's at the same steps: a learner is only continued on the data
@@ -449,8 +424,9 @@ impl Gsl {
         self.pass += 1;
     }
 
-    fn step(&self, forecast: Forecast) -> Step {
-        Step { seen: self.window.seen, pass: self.pass, forecast }
+    fn updated(&self, forecast: Forecast) -> Update {
+        let ready = self.window.seen > self.params.window;
+        Update { seen: self.window.seen, pass: self.pass, ready, forecast, changes: Vec::new() }
     }
 
     fn is_linear(&self) -> bool {
@@ -721,6 +697,20 @@ impl Gsl {
     }
 }
 
+impl StreamingLearner for Gsl {
+    fn roster(&self) -> &Roster {
+        Gsl::roster(self)
+    }
+
+    fn observe(&mut self, frame: &Frame<'_>) -> Result<Update, Error> {
+        Gsl::observe(self, frame)
+    }
+
+    fn model(&self) -> Result<Model, Error> {
+        Gsl::model(self)
+    }
+}
+
 fn same(what: &'static str, met: usize, wanted: usize) -> Result<(), Error> {
     if met == wanted {
         return Ok(());
@@ -914,8 +904,8 @@ pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
     learner.params.batch = 1;
     learner.params.passes = 0;
     let mut forecast = Forecast { from: split, ..Forecast::default() };
-    while let Some(step) = learner.advance_within(panel, split - overlap..panel.steps(), usize::MAX, 0)? {
-        forecast.add(&step.forecast);
+    while let Some(update) = learner.advance_within(panel, split - overlap..panel.steps(), usize::MAX, 0)? {
+        forecast.add(&update.forecast);
     }
     Ok(Forecast { end: panel.steps(), ..forecast })
 }
@@ -954,8 +944,8 @@ pub fn sparser(best: &GslParams, agents: usize) -> Vec<GslParams> {
 pub fn gsl(panel: &Panel, params: &GslParams) -> Result<Model, Error> {
     let mut learner = Gsl::new(panel.roster().clone(), params.clone())?;
     let mut forecast = Forecast { from: panel.steps() / 2, ..Forecast::default() };
-    while let Some(step) = learner.advance(panel, usize::MAX)? {
-        forecast.add(&step.forecast);
+    while let Some(update) = learner.advance(panel, usize::MAX)? {
+        forecast.add(&update.forecast);
     }
     if params.passes > 1 {
         forecast = held_out(panel, learner.afresh(params.clone())?)?;

@@ -17,6 +17,7 @@ pub mod ring;
 mod saved;
 mod simplex;
 pub mod state_space;
+mod streaming;
 mod strengths;
 mod symbols;
 pub mod track;
@@ -24,3 +25,4 @@ pub mod whitened;
 
 pub use method::{Method, refit_note};
 pub(crate) use method::{Refit, without_gaps};
+pub use streaming::{StreamingLearner, Update};

@@ -9,7 +9,6 @@
 //! starts anew. A change of the true state leaves all of that as it was and shows in which symbols occur: the residual
 //! over δ *is* the log-likelihood ratio of the private observation, and its sum against the present truth is a CUSUM too.
 
-use super::Method;
 use super::change_detector::{ChangeDetector, EVIDENCE};
 use super::fit::{self, Fit, Standing};
 use super::forecast::Forecast;
@@ -20,13 +19,13 @@ use super::regressors::{DistinctAgents, Regressors};
 use super::ring::Ring;
 use super::symbols::Split;
 use super::whitened::{self, Means, Precision, WhitenedParams};
+use super::{Method, StreamingLearner, Update};
 use crate::error::require;
 use crate::model::{
     self, ChangeKind, ColumnDiagnostics, DetectedChange, Diagnostics, Innovation, Likelihood, NetworkSnapshot, Status,
     Track, TrueHypothesis,
 };
-use crate::panel::LARGEST_LOG_RATIO;
-use crate::{Combination, Error, Evidence, Model, Panel, Roster};
+use crate::{Combination, Error, Evidence, Frame, Model, Panel, Roster};
 use faer::Mat;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -119,11 +118,11 @@ const HISTORY: usize = 4_000_000;
 /// let changes = vec![ScheduledChange::Topology { every: 200, probability: 0.02 }];
 /// let (panel, truth) = simulate(&WorldParams { steps: 400, changes, ..WorldParams::default() }).unwrap();
 /// let mut tracker = Tracker::new(panel.roster().clone(), TrackParams::default()).unwrap();
-/// let mut noticed = Vec::new();
-/// for frame in panel.cells().chunks_exact(20 * 4) {
-///     noticed.extend(tracker.push(frame).unwrap());
+/// let mut changes = Vec::new();
+/// for step in 0..panel.steps() {
+///     changes.extend(tracker.observe(&panel.frame(step)).unwrap().changes);
 /// }
-/// assert_eq!((noticed.len(), noticed[0].since), (1, 200));
+/// assert_eq!((changes.len(), changes[0].since), (1, 200));
 /// let model = tracker.model().unwrap(); // exact again
 /// assert!((model.combination.weight(0, 0) - truth.combination.weight(0, 0)).abs() < 1e-9);
 /// ```
@@ -278,32 +277,16 @@ impl Tracker {
         })
     }
 
-    /// Takes the next frame, N × H log-ratios in column order, and says whether something has changed.
+    /// Takes the next frame and reports the changes detected.
     ///
-    /// Errors: a frame of another size, or with a number that is no log-ratio; the tracker is then as it was.
-    pub fn push(&mut self, frame: &[f64]) -> Result<Option<DetectedChange>, Error> {
-        self.push_partly(frame, &[])
-    }
-
-    /// The same for a frame in which some agents were silent and their beliefs were filled in: who was silent, or hears
-    /// somebody who was a step before, is not expected to be where it should.
-    pub fn push_partly(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<DetectedChange>, Error> {
-        let width = self.width();
-        if frame.len() != width {
-            return Err(Error::Shape {
-                what: "frame",
-                met: format!("{} numbers", frame.len()),
-                wanted: format!("{}×{}", self.roster.agents().len(), self.roster.ratios()),
-            });
-        }
-        if let Some(bad) = frame.iter().find(|value| value.is_nan() || value.abs() > LARGEST_LOG_RATIO) {
-            let reason = format!("frame {} holds {bad}, which is no log-ratio", self.seen);
-            return Err(Error::Undefined { what: "a belief", reason });
-        }
-        self.frames.extend_from_slice(frame);
-        self.largest = frame.iter().fold(self.largest, |most, value| most.max(value.abs()));
+    /// Where a belief was filled in because its agent was silent, neither that agent nor its listeners of the next step
+    /// are tested for a change. Errors: as [`StreamingLearner::observe`].
+    pub fn observe(&mut self, frame: &Frame<'_>) -> Result<Update, Error> {
+        frame.check(&self.roster)?;
+        self.frames.extend_from_slice(frame.cells());
+        self.largest = frame.cells().iter().fold(self.largest, |most, value| most.max(value.abs()));
         self.seen += 1;
-        self.silent = [std::mem::take(&mut self.silent[1]), silent.to_vec()];
+        self.silent = [std::mem::take(&mut self.silent[1]), frame.silent_agents()];
         if self.seen >= 2 {
             self.look();
         }
@@ -313,13 +296,20 @@ impl Tracker {
         if self.gathering.as_ref().is_some_and(|change| change.step + GATHER <= step) {
             self.report_gathered();
         }
-        Ok(self.ready.pop_front())
+        Ok(Update {
+            seen: self.seen,
+            pass: 0,
+            ready: self.adaptation.is_some(),
+            forecast: if step == 0 { Forecast::default() } else { self.forecast(step) },
+            changes: self.ready.drain(..).collect(),
+        })
     }
 
-    /// Changes noticed but not yet returned; call it after the last frame until there is none.
-    pub fn rest(&mut self) -> Option<DetectedChange> {
+    /// Changes that were detected but not yet reported, for the end of a stream: a change of topology is reported two
+    /// steps after its first listener, together with the others.
+    pub fn flush(&mut self) -> Vec<DetectedChange> {
         self.report_gathered();
-        self.ready.pop_front()
+        self.ready.drain(..).collect()
     }
 
     /// How well each frame from a step on was forecast from what was known before it.
@@ -891,6 +881,20 @@ impl Tracker {
                 keep
             });
         }
+    }
+}
+
+impl StreamingLearner for Tracker {
+    fn roster(&self) -> &Roster {
+        Tracker::roster(self)
+    }
+
+    fn observe(&mut self, frame: &Frame<'_>) -> Result<Update, Error> {
+        Tracker::observe(self, frame)
+    }
+
+    fn model(&self) -> Result<Model, Error> {
+        Tracker::model(self)
     }
 }
 

@@ -7,9 +7,11 @@
 //! N × (B·H) matrix of the block kernels without a copy.
 
 mod builder;
+mod frame;
 mod log_ratios;
 
 pub use builder::{PanelBuilder, Unit};
+pub use frame::Frame;
 pub use log_ratios::{SMALLEST_PROBABILITY, SUM_TOLERANCE, log_ratio, log_ratios, probabilities};
 
 use crate::{Error, Roster};
@@ -152,13 +154,13 @@ impl Panel {
         self.agents() * self.ratios()
     }
 
-    /// Λ_i, N × H.
-    pub fn frame(&self, step: usize) -> MatRef<'_, f64> {
-        self.block(step..step + 1)
+    /// Λ_i, N × H, with the agents that are silent.
+    pub fn frame(&self, step: usize) -> Frame<'_> {
+        Frame::from_panel(self, step)
     }
 
     /// Λ_i for a run of steps side by side, N × (B·H).
-    pub fn block(&self, steps: Range<usize>) -> MatRef<'_, f64> {
+    pub(crate) fn block(&self, steps: Range<usize>) -> MatRef<'_, f64> {
         let width = self.agents() * self.ratios();
         let cells = &self.log_beliefs[steps.start * width..steps.end * width];
         MatRef::from_column_major_slice(cells, self.agents(), steps.len() * self.ratios())

@@ -5,7 +5,7 @@ use crate::claim::{ClaimStatus, NONE, PaperClaim};
 use crate::curves::{SeedRange, curve, even, final_mean, mean, reference, twice};
 use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
 use crate::simulation::{self, PaperNetwork};
-use faer::MatRef;
+use headwater::Frame;
 use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::learn::track::{TrackParams, Tracker};
 use headwater::model::ChangeKind;
@@ -233,7 +233,6 @@ fn follow(
 ) -> Result<DriftErrors, Error> {
     let mut world = network.world(WorldParams { changes: vec![change], ..simulation::released(seed, steps) })?;
     let roster = world.roster().clone();
-    let (agents, ratios) = (roster.agents().len(), roster.ratios());
     let params = |rate: &f64| GslParams { learning_rate: *rate, ..GslParams::default() };
     let mut learners: Vec<Gsl> =
         rates.iter().map(|rate| Gsl::new(roster.clone(), params(rate))).collect::<Result<_, _>>()?;
@@ -250,11 +249,11 @@ fn follow(
     let mut reported = Vec::new();
     for step in 1..=steps {
         let frame = world.next_frame()?;
-        let matrix = MatRef::from_column_major_slice(frame, agents, ratios);
+        let frame = Frame::new(tracker.roster(), frame)?;
         for learner in &mut learners {
-            learner.learn(matrix)?;
+            learner.observe(&frame)?;
         }
-        reported.extend(tracker.push(frame)?);
+        reported.extend(tracker.observe(&frame)?.changes);
         if drawn.next_if_eq(&step).is_some() {
             let truth = world.truth().combination.to_columns();
             for (curve, learner) in errors.paper.iter_mut().zip(&learners) {
@@ -264,7 +263,7 @@ fn follow(
             errors.ours.push(learned.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum());
         }
     }
-    reported.extend(std::iter::from_fn(|| tracker.rest()));
+    reported.extend(tracker.flush());
     let wanted = match change {
         ScheduledChange::State { .. } => ChangeKind::State,
         _ => ChangeKind::Topology,
