@@ -3,7 +3,7 @@
 //! In: edges speaker → listener. Out: degrees and PageRank, the supports learners take, weights by the usual rules.
 
 use crate::{Combination, Error};
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -101,8 +101,15 @@ impl Graph {
         rank
     }
 
-    /// Weights by a rule. Every listener hears itself.
-    pub fn weigh(&self, rule: Rule, rng: &mut ChaCha8Rng) -> Result<Combination, Error> {
+    /// Weights by a rule, each listener's own included. The seed matters to [`Rule::Random`] only.
+    ///
+    /// Errors: [`Rule::Metropolis`] with an edge in one direction only.
+    pub fn weigh(&self, rule: Rule, seed: u64) -> Result<Combination, Error> {
+        self.weigh_with(rule, &mut ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// [`Graph::weigh`] with a generator that is already in use.
+    pub(crate) fn weigh_with(&self, rule: Rule, rng: &mut ChaCha8Rng) -> Result<Combination, Error> {
         let degree = |agent: usize| self.speakers[agent].len() + 1;
         let mut triplets = Vec::new();
         for (listener, speakers) in self.speakers.iter().enumerate() {
@@ -177,7 +184,6 @@ pub struct Disconnected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::SeedableRng;
 
     fn path() -> Graph {
         Graph::new(3, [(0, 1), (1, 0), (1, 2), (2, 1)]).unwrap()
@@ -185,16 +191,15 @@ mod tests {
 
     #[test]
     fn rules_by_hand() {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let uniform = path().weigh(Rule::Uniform, &mut rng).unwrap();
+        let uniform = path().weigh(Rule::Uniform, 1).unwrap();
         let third = 1.0 / 3.0;
         assert_eq!(uniform.to_columns(), [0.5, 0.5, 0.0, third, third, third, 0.0, 0.5, 0.5]);
-        let metropolis = path().weigh(Rule::Metropolis, &mut rng).unwrap();
+        let metropolis = path().weigh(Rule::Metropolis, 1).unwrap();
         assert_eq!(metropolis.weight(0, 1), third);
         assert!((metropolis.weight(0, 0) - 2.0 * third).abs() < 1e-15);
-        let random = path().weigh(Rule::Random, &mut rng).unwrap();
+        let random = path().weigh(Rule::Random, 1).unwrap();
         assert!(random.column_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-15));
-        assert!(Graph::new(2, [(0, 1)]).unwrap().weigh(Rule::Metropolis, &mut rng).is_err());
+        assert!(Graph::new(2, [(0, 1)]).unwrap().weigh(Rule::Metropolis, 1).is_err());
     }
 
     #[test]

@@ -321,7 +321,7 @@ impl World {
         params.check()?;
         let graph = draw_graph(&params)?;
         let mut weights = stream(params.seed, Purpose::Weights);
-        let combination = graph.weigh(params.rule, &mut weights)?;
+        let combination = graph.weigh_with(params.rule, &mut weights)?;
         let roster = Roster::numbered(params.agents, params.hypotheses)?;
         World::start(params, roster, graph, combination, weights)
     }
@@ -359,7 +359,7 @@ impl World {
             edges.iter().map(|&(speaker, listener, weight)| Some((speaker, listener, weight?))).collect();
         let combination = match given {
             Some(triplets) => check_weights(Combination::from_triplets(triplets, params.agents)?, &roster)?,
-            None => graph.weigh(params.rule, &mut weights)?,
+            None => graph.weigh_with(params.rule, &mut weights)?,
         };
         World::start(params, roster, graph, combination, weights)
     }
@@ -600,7 +600,7 @@ impl World {
             }
             // Only listeners who hear others than before divide their attention anew; under the Metropolis rule the
             // neighbours' degrees count too, so all columns are made again, most of them as they were.
-            let weighed = graph.weigh(self.params.rule, &mut self.rng.weights)?;
+            let weighed = graph.weigh_with(self.params.rule, &mut self.rng.weights)?;
             let again = |listener: usize| symmetric || graph.speakers()[listener] != self.graph.speakers()[listener];
             let column = |listener: usize| {
                 let source = if again(listener) { &weighed } else { &self.combination };

@@ -187,7 +187,7 @@ fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, E
         }
         let graph = Graph::new(agents, edges)?;
         let combination = match params.attention {
-            Attention::Hub => graph.weigh(Rule::Uniform, rng)?,
+            Attention::Hub => graph.weigh_with(Rule::Uniform, rng)?,
             Attention::Strengths => {
                 let strengths: Vec<f64> = (0..agents)
                     .map(|_| <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng).exp())
