@@ -1,7 +1,6 @@
 //! Learners: a [`Panel`](crate::Panel) in, a [`Model`](crate::Model) out.
 
 mod ar_baseline;
-mod change_detector;
 mod common_trend;
 mod fit;
 pub mod forecast;

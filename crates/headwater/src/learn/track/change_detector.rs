@@ -3,8 +3,8 @@
 //! In: what a fit says of a listener, then its residuals one by one. Out: the onset of a change. Residuals of a certified
 //! listener are one of a few atoms; of an identified one, nil along some contrasts; of any other, of a usual size.
 
-use super::symbols::Split;
-use super::{fit, private_likelihoods};
+use crate::learn::symbols::Split;
+use crate::learn::{fit, private_likelihoods};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub(crate) enum ChangeDetector {
     PrivateLikelihoods { atoms: Vec<Vec<f64>>, counts: Vec<usize>, blur: f64, jumps: Jumps, late: Late },
     /// Anything, but along these directions this.
     Contrasts {
-        #[serde(with = "super::saved")]
+        #[serde(with = "crate::learn::saved")]
         quiet: Mat<f64>,
         centre: Vec<f64>,
         limit: f64,
@@ -45,7 +45,7 @@ pub(crate) enum ChangeDetector {
     },
     /// Of about this mean and, made white, of this size: the sum of evidence against that, and when it last was nil.
     Errors {
-        #[serde(with = "super::saved")]
+        #[serde(with = "crate::learn::saved")]
         whitener: Mat<f64>,
         centre: Vec<f64>,
         limit: f64,

@@ -1,0 +1,100 @@
+//! What a tracker knows of one listener.
+
+use super::change_detector::ChangeDetector;
+use crate::model::ColumnDiagnostics;
+use faer::Mat;
+use serde::{Deserialize, Serialize};
+
+/// One listener under watch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct WatchedListener {
+    /// The first step its present weights hold for.
+    pub(super) since: usize,
+    /// When to fit again, in frames seen.
+    pub(super) next: usize,
+    /// Frames since `since` when symbols were last looked for.
+    pub(super) searched: usize,
+    pub(super) known: Option<KnownColumn>,
+    /// Whether what is known is of the time before a change.
+    pub(super) stale: bool,
+}
+
+/// What is known of a listener.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct KnownColumn {
+    /// (1−δ) times its weights, zeros left out.
+    pub(super) weights: Vec<(usize, f64)>,
+    pub(super) column: ColumnDiagnostics,
+    /// Residual covariance, H × H.
+    #[serde(with = "crate::learn::saved")]
+    pub(super) covariance: Mat<f64>,
+    /// What its free fit says of 1−δ, and how surely.
+    pub(super) vote: (f64, f64),
+    /// Standard errors of its evidence.
+    pub(super) errors: Vec<f64>,
+    /// Mean residual in the present state, and of how many steps.
+    pub(super) mean: (Vec<f64>, usize),
+    pub(super) guard: ChangeDetector,
+}
+
+/// What one step says of one listener.
+pub(super) struct ListenerResidual {
+    pub(super) residual: Vec<f64>,
+    pub(super) onset: Option<usize>,
+}
+
+impl KnownColumn {
+    /// Squared error of having expected the usual residual, which this one then joins.
+    pub(super) fn forecast_error(&mut self, residual: &[f64]) -> f64 {
+        let (mean, count) = &mut self.mean;
+        *count += 1;
+        let mut error = 0.0;
+        for (mean, value) in mean.iter_mut().zip(residual) {
+            error += (value - *mean).powi(2);
+            *mean += (value - *mean) / *count as f64;
+        }
+        error
+    }
+}
+
+impl WatchedListener {
+    /// Starts anew at a step; what was known stays as the best guess.
+    pub(super) fn restart(&mut self, since: usize, seen: usize) {
+        (self.since, self.next, self.searched, self.stale) = (since, seen, 0, true);
+    }
+
+    /// After a change of state frequencies start anew, and means are others.
+    pub(super) fn forget_state(&mut self) {
+        if let Some(known) = &mut self.known {
+            known.mean.1 = 0;
+        }
+        match self.known.as_mut().map(|known| &mut known.guard) {
+            Some(ChangeDetector::PrivateLikelihoods { counts, .. }) => counts.fill(0),
+            // The mean residual is another now: no guard until the next fit has seen enough of it.
+            Some(guard @ ChangeDetector::Errors { .. }) => *guard = ChangeDetector::Open,
+            _ => {}
+        }
+    }
+
+    pub(super) fn guard(&self) -> Option<&ChangeDetector> {
+        self.known.as_ref().filter(|_| !self.stale).map(|known| &known.guard)
+    }
+}
+
+/// y − bᵀx of one listener, H numbers.
+pub(super) fn residual(
+    weights: &[(usize, f64)],
+    listener: usize,
+    before: &[f64],
+    now: &[f64],
+    agents: usize,
+    ratios: usize,
+) -> Vec<f64> {
+    (0..ratios)
+        .map(|ratio| {
+            let line = &before[ratio * agents..(ratio + 1) * agents];
+            now[ratio * agents + listener]
+                - weights.iter().map(|&(speaker, weight)| weight * line[speaker]).sum::<f64>()
+        })
+        .collect()
+}

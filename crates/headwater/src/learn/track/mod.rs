@@ -1,0 +1,461 @@
+//! Tracking: a network watched frame by frame, and what changes in it.
+//!
+//! In: one complete frame after another. Out: a [`Change`] when one is noticed, and at any time a [`Model`] of what holds
+//! now. The statistics are those of the whitened learner: a ring of moments for all that was seen, a window of frames for
+//! the symbols, and per listener a guard that knows what its next frame may look like.
+//!
+//! A listener whose weights change leaves its guard: its residual is none of its atoms, its noise-free contrasts are not
+//! zero, or, where everything is noisy, its errors are larger than they used to be for too long (CUSUM). Only that listener
+//! starts anew. A change of the true state leaves all of that as it was and shows in which symbols occur: the residual
+//! over δ *is* the log-likelihood ratio of the private observation, and its sum against the present truth is a CUSUM too.
+
+mod change_detector;
+mod listener;
+mod model;
+mod refit;
+mod truth_detector;
+
+use super::forecast::Forecast;
+use super::moments::{Moments, affordable};
+use super::private_likelihoods;
+use super::ring::Ring;
+use super::whitened::WhitenedParams;
+use super::{StreamingLearner, Update};
+use crate::error::require;
+use crate::model::{ChangeKind, DetectedChange, Track};
+use crate::{Error, Frame, Model, Roster};
+use change_detector::{ChangeDetector, EVIDENCE};
+use listener::{ListenerResidual, WatchedListener, residual};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use truth_detector::TruthDetector;
+
+/// How far back a tracker looks for what it cannot know exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// To the last change of the listener.
+    #[default]
+    All,
+    /// Every step back counts this much less.
+    Forget(f64),
+    /// This many steps.
+    Recent(usize),
+}
+
+impl Memory {
+    /// Whether its number is in range.
+    pub fn check(self) -> Result<(), Error> {
+        match self {
+            Memory::All => Ok(()),
+            Memory::Forget(factor) => {
+                require(factor > 0.0 && factor < 1.0, "forget", factor, "a factor above 0 and below 1")
+            }
+            Memory::Recent(steps) => require(steps >= 3, "recent", steps, "at least 3 steps"),
+        }
+    }
+
+    /// Steps that count, about.
+    fn steps(self) -> usize {
+        match self {
+            Memory::All => usize::MAX,
+            Memory::Forget(factor) => (1.0 / (1.0 - factor)) as usize,
+            Memory::Recent(steps) => steps,
+        }
+    }
+}
+
+/// Parameters of a [`Tracker`].
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `whitened` | | the learner's own parameters | |
+/// | `memory` | all | how far back statistical fits look | λ in (0, 1), or ≥ 3 steps |
+/// | `window` | none | frames kept for symbols; chosen from N and H when not given | ≥ 16 |
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TrackParams {
+    /// The learner's own parameters.
+    pub whitened: WhitenedParams,
+    /// How far back statistical fits look.
+    pub memory: Memory,
+    /// Frames kept for symbols.
+    pub window: Option<usize>,
+}
+
+/// A weight above this is heard.
+const HEARD: f64 = 1e-6;
+
+/// Steps a report waits for other listeners that noticed the same change.
+const GATHER: usize = 2;
+
+/// Transitions per stretch of the ring, at least.
+const STRETCH: usize = 32;
+
+/// Frames kept, at least.
+const WINDOW: usize = 256;
+
+/// Transitions beyond what the unknowns ask for before a first fit, and between two.
+const SPARE: usize = 10;
+
+/// Bytes the ring of moments may take, about.
+const RING_BYTES: usize = 2_000_000_000;
+
+/// A network under watch.
+///
+/// ```
+/// use headwater::learn::track::{Tracker, TrackParams};
+/// use headwater::simulate::{ScheduledChange, WorldParams, simulate};
+/// let changes = vec![ScheduledChange::Topology { every: 200, probability: 0.02 }];
+/// let (panel, truth) = simulate(&WorldParams { steps: 400, changes, ..WorldParams::default() }).unwrap();
+/// let mut tracker = Tracker::new(panel.roster().clone(), TrackParams::default()).unwrap();
+/// let mut changes = Vec::new();
+/// for step in 0..panel.steps() {
+///     changes.extend(tracker.observe(&panel.frame(step)).unwrap().changes);
+/// }
+/// assert_eq!((changes.len(), changes[0].since), (1, 200));
+/// let model = tracker.model().unwrap(); // exact again
+/// assert!((model.combination.weight(0, 0) - truth.combination.weight(0, 0)).abs() < 1e-9);
+/// ```
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Tracker {
+    roster: Roster,
+    params: TrackParams,
+    window: usize,
+    stretch: usize,
+    /// The latest frames in column order.
+    frames: Vec<f64>,
+    /// Number of the first of them.
+    base: usize,
+    /// Frames seen in all.
+    seen: usize,
+    /// Who was silent in the last frame but one, and in the last; nobody where empty.
+    silent: [Vec<bool>; 2],
+    largest: f64,
+    ring: Ring,
+    /// The first step whose transition is not in the ring.
+    open: usize,
+    watches: Vec<WatchedListener>,
+    adaptation: Option<f64>,
+    state: TruthDetector,
+    /// A change of topology that waits for other listeners.
+    gathering: Option<DetectedChange>,
+    ready: VecDeque<DetectedChange>,
+    track: Track,
+    /// Squared errors of forecasting each frame from the one before, and of "nobody changes their mind".
+    errors: Vec<(f64, f64)>,
+    /// What the latest fit of everybody had to say of who cannot be told apart.
+    remarks: Vec<String>,
+}
+
+impl Tracker {
+    /// A tracker that has seen nothing.
+    pub fn new(roster: Roster, params: TrackParams) -> Result<Self, Error> {
+        params.whitened.check()?;
+        params.memory.check()?;
+        let (agents, ratios) = (roster.agents().len(), roster.ratios());
+        let most = params
+            .whitened
+            .support
+            .as_ref()
+            .map_or(agents, |support| support.iter().map(|speakers| speakers.len() + 1).max().unwrap_or(1));
+        let needed = most / ratios + SPARE;
+        if params.memory.steps() < needed {
+            return Err(Error::Undefined {
+                what: "a fit to so short a memory",
+                reason: format!(
+                    "about {} steps count, and {most} weights per listener need {needed}: remember more, or give a graph",
+                    params.memory.steps()
+                ),
+            });
+        }
+        let window = params.window.unwrap_or(WINDOW.max(4 * agents / ratios + WINDOW / 2));
+        require(window >= 16, "window", window, "at least 16 frames")?;
+        let size = agents * ratios;
+        affordable(size, 5, "follow fewer agents")?;
+        let capacity = (RING_BYTES / (16 * size * size)).clamp(4, 256);
+        let watch = WatchedListener { since: 1, next: 0, searched: 0, known: None, stale: false };
+        Ok(Tracker {
+            window,
+            // Short enough that forgetting a stretch as one is forgetting step by step.
+            stretch: STRETCH.max(window / 8).min(params.memory.steps() / 8).max(1),
+            frames: Vec::new(),
+            base: 0,
+            seen: 0,
+            silent: [Vec::new(), Vec::new()],
+            largest: 0.0,
+            ring: Ring::new(agents, ratios, capacity),
+            open: 1,
+            watches: vec![watch; agents],
+            adaptation: None,
+            state: TruthDetector::new(roster.hypotheses().len(), 1),
+            gathering: None,
+            ready: VecDeque::new(),
+            track: Track::default(),
+            errors: Vec::new(),
+            remarks: Vec::new(),
+            params,
+            roster,
+        })
+    }
+
+    /// Takes the next frame and reports the changes detected.
+    ///
+    /// Where a belief was filled in because its agent was silent, neither that agent nor its listeners of the next step
+    /// are tested for a change. Errors: as [`StreamingLearner::observe`].
+    pub fn observe(&mut self, frame: &Frame<'_>) -> Result<Update, Error> {
+        frame.check(&self.roster)?;
+        self.frames.extend_from_slice(frame.cells());
+        self.largest = frame.cells().iter().fold(self.largest, |most, value| most.max(value.abs()));
+        self.seen += 1;
+        self.silent = [std::mem::take(&mut self.silent[1]), frame.silent_agents()];
+        if self.seen >= 2 {
+            self.look();
+        }
+        self.store();
+        self.refit()?;
+        let step = self.seen - 1;
+        if self.gathering.as_ref().is_some_and(|change| change.step + GATHER <= step) {
+            self.report_gathered();
+        }
+        Ok(Update {
+            seen: self.seen,
+            pass: 0,
+            ready: self.adaptation.is_some(),
+            forecast: if step == 0 { Forecast::default() } else { self.forecast(step) },
+            changes: self.ready.drain(..).collect(),
+        })
+    }
+
+    /// Changes that were detected but not yet reported, for the end of a stream: a change of topology is reported two
+    /// steps after its first listener, together with the others.
+    pub fn flush(&mut self) -> Vec<DetectedChange> {
+        self.report_gathered();
+        self.ready.drain(..).collect()
+    }
+
+    /// How well each frame from a step on was forecast from what was known before it.
+    pub fn forecast(&self, from: usize) -> Forecast {
+        let mut forecast = Forecast { from: from.max(1), end: self.seen, ..Forecast::default() };
+        for (error, persistence) in self.errors.iter().skip(forecast.from - 1) {
+            forecast.steps += 1;
+            forecast.error += error;
+            forecast.persistence += persistence;
+        }
+        forecast
+    }
+
+    /// Whose network it is.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// Frames seen.
+    pub fn seen(&self) -> usize {
+        self.seen
+    }
+
+    fn report_gathered(&mut self) {
+        if let Some(mut change) = self.gathering.take() {
+            change.listeners.sort_unstable();
+            self.report(change);
+        }
+    }
+
+    fn report(&mut self, change: DetectedChange) {
+        self.track.changes.push(change.clone());
+        self.ready.push_back(change);
+    }
+
+    fn width(&self) -> usize {
+        self.roster.agents().len() * self.roster.ratios()
+    }
+
+    fn frame(&self, step: usize) -> &[f64] {
+        &self.frames[(step - self.base) * self.width()..][..self.width()]
+    }
+
+    /// Compares the latest frame with what every listener's guard expects.
+    fn look(&mut self) {
+        let step = self.seen - 1;
+        let (agents, ratios, largest) = (self.roster.agents().len(), self.roster.ratios(), self.largest);
+        let mut watches = std::mem::take(&mut self.watches);
+        let (before, now) = (self.frame(step - 1), self.frame(step));
+        let silent = &self.silent;
+        let glance = |(listener, watch): (usize, &mut WatchedListener)| {
+            let known = watch.known.as_mut().filter(|_| !watch.stale)?;
+            let filled = |when: usize, agent: usize| silent[when].get(agent).copied().unwrap_or(false);
+            let unheard = known.weights.iter().any(|&(speaker, weight)| weight.abs() > HEARD && filled(0, speaker));
+            if unheard || filled(1, listener) {
+                return None;
+            }
+            let residual = residual(&known.weights, listener, before, now, agents, ratios);
+            let onset = known.guard.step(&residual, largest, step);
+            Some(ListenerResidual { residual, onset })
+        };
+        let glances: Vec<Option<ListenerResidual>> = watches.par_iter_mut().enumerate().map(glance).collect();
+        let persistence: Vec<f64> = (0..agents)
+            .map(|agent| {
+                (0..ratios).map(|ratio| (now[ratio * agents + agent] - before[ratio * agents + agent]).powi(2)).sum()
+            })
+            .collect();
+        let error = watches.iter_mut().zip(&glances).zip(&persistence).map(|((watch, glance), persistence)| {
+            match (watch.known.as_mut(), glance) {
+                (Some(known), Some(glance)) => known.forecast_error(&glance.residual),
+                _ => *persistence,
+            }
+        });
+        let errors = (error.sum(), persistence.iter().sum());
+        let toward = self.toward(&watches, &glances);
+        self.errors.push(errors);
+        for (listener, glance) in glances.iter().enumerate() {
+            if let Some(onset) = glance.as_ref().and_then(|glance| glance.onset) {
+                let change = self.gathering.get_or_insert_with(|| DetectedChange {
+                    step,
+                    since: onset,
+                    kind: ChangeKind::Topology,
+                    listeners: Vec::new(),
+                    truth: None,
+                });
+                change.since = change.since.min(onset);
+                change.listeners.push(listener);
+                watches[listener].restart(onset, self.seen);
+            }
+        }
+        self.watches = watches;
+        let turn = toward.and_then(|(toward, limit)| self.state.step(&toward, limit, step));
+        if let Some((truth, since)) = turn {
+            self.report(DetectedChange {
+                step,
+                since,
+                kind: ChangeKind::State,
+                listeners: Vec::new(),
+                truth: Some(truth),
+            });
+            self.watches.iter_mut().for_each(WatchedListener::forget_state);
+            self.snapshot();
+        }
+    }
+
+    /// Evidence of this step for each hypothesis and against the present truth, and how much of it makes a change.
+    ///
+    /// Exact listeners speak for themselves. Where there are none, those with noisy weights do: their residuals relative
+    /// to what is usual, and with a limit that allows for errors in the weights, which last as long as beliefs do.
+    fn toward(&self, watches: &[WatchedListener], glances: &[Option<ListenerResidual>]) -> Option<(Vec<f64>, f64)> {
+        let adaptation = self.adaptation?;
+        let (truth, hypotheses) = (self.state.truth, self.roster.hypotheses().len());
+        let against = |values: &[f64], hypothesis: usize| if hypothesis == 0 { 0.0 } else { values[hypothesis - 1] };
+        let mut toward = vec![0.0; hypotheses];
+        let heard = || {
+            watches.iter().zip(glances).filter_map(|(watch, glance)| Some((watch.known.as_ref()?, glance.as_ref()?)))
+        };
+        let mut exact = false;
+        for (_, glance) in heard().filter(|(known, _)| known.guard.is_exact()) {
+            exact = true;
+            for (hypothesis, toward) in toward.iter_mut().enumerate() {
+                *toward += (against(&glance.residual, truth) - against(&glance.residual, hypothesis)) / adaptation;
+            }
+        }
+        if exact {
+            return Some((toward, EVIDENCE));
+        }
+        let mut limit = None;
+        for (known, glance) in heard() {
+            let ChangeDetector::Errors { centre, burden, .. } = &known.guard else { continue };
+            limit = Some(EVIDENCE * (1.0 + burden / adaptation));
+            let covariance = |a: usize, b: usize| match (a, b) {
+                (0, _) | (_, 0) => 0.0,
+                _ => known.covariance[(a - 1, b - 1)],
+            };
+            for (hypothesis, toward) in toward.iter_mut().enumerate() {
+                let unusual = |hypothesis| against(&glance.residual, hypothesis) - against(centre, hypothesis);
+                let variance =
+                    covariance(truth, truth) + covariance(hypothesis, hypothesis) - 2.0 * covariance(truth, hypothesis);
+                *toward += (unusual(truth) - unusual(hypothesis)) / adaptation;
+                *toward -= variance / (2.0 * adaptation * adaptation);
+            }
+        }
+        limit.map(|limit| (toward, limit))
+    }
+
+    /// Closes a stretch of the ring when it is full, and drops frames that nobody needs.
+    fn store(&mut self) {
+        let width = self.width();
+        if self.seen - self.open >= self.stretch {
+            let frames = &self.frames[(self.open - 1 - self.base) * width..];
+            self.ring.push(self.open, frames);
+            self.open = self.seen;
+            match self.params.memory {
+                Memory::All => {}
+                Memory::Recent(steps) => self.ring.drop_before(self.seen.saturating_sub(steps)),
+                // What counts less than a millionth does not count.
+                Memory::Forget(factor) => {
+                    let steps = (1e-6f64.ln() / factor.ln()).ceil() as usize;
+                    self.ring.drop_before(self.seen.saturating_sub(steps));
+                }
+            }
+        }
+        if self.seen - self.base > 2 * self.window {
+            let drop = (self.seen - self.window).min(self.open - 1) - self.base;
+            self.frames.drain(..drop * width);
+            self.base += drop;
+        }
+    }
+
+    /// The moments of all transitions since a step, as far back as memory goes; spread is about the mean of the present
+    /// state and of former ones, each by itself.
+    fn moments(&self, since: usize) -> Moments {
+        let (agents, ratios, width) = (self.roster.agents().len(), self.roster.ratios(), self.width());
+        let mut parts = [Moments::empty(agents, ratios), Moments::empty(agents, ratios)];
+        let mut add = |first: usize, end: usize, moments: &Moments| {
+            let part = &mut parts[usize::from(first < self.state.since)];
+            let merged = match self.params.memory {
+                Memory::Forget(factor) => {
+                    let mut moments = moments.clone();
+                    moments.discount(factor.powi((self.seen - end) as i32));
+                    part.merge(&moments)
+                }
+                _ => part.merge(moments),
+            };
+            // Same shape by construction.
+            drop(merged);
+        };
+        let mut frames = |first: usize, end: usize| {
+            let first = first.max(self.base + 1);
+            if first < end {
+                let mut moments = Moments::empty(agents, ratios);
+                moments.push_frames(&self.frames[(first - 1 - self.base) * width..(end - self.base) * width]);
+                add(first, end, &moments);
+            }
+        };
+        match self.ring.span(since) {
+            None => frames(since, self.seen),
+            Some((first, end)) => {
+                frames(since, first);
+                frames(end, self.seen);
+                let mut first = first;
+                for (end, moments) in self.ring.stretches(since) {
+                    add(first, end, moments);
+                    first = end;
+                }
+            }
+        }
+        let [mut present, former] = parts;
+        present.pool(&former);
+        present
+    }
+}
+
+impl StreamingLearner for Tracker {
+    fn roster(&self) -> &Roster {
+        Tracker::roster(self)
+    }
+
+    fn observe(&mut self, frame: &Frame<'_>) -> Result<Update, Error> {
+        Tracker::observe(self, frame)
+    }
+
+    fn model(&self) -> Result<Model, Error> {
+        Tracker::model(self)
+    }
+}

@@ -1,0 +1,144 @@
+//! The model of a tracker as of now.
+
+use super::listener::{KnownColumn, WatchedListener, residual};
+use super::{Tracker, private_likelihoods};
+use crate::learn::{Method, fit, whitened};
+use crate::model::{
+    self, ColumnDiagnostics, Diagnostics, Innovation, Likelihood, NetworkSnapshot, Status, TrueHypothesis,
+};
+use crate::{Combination, Error, Evidence, Model, Panel};
+
+/// Numbers the history may hold, about; beyond it every other snapshot is dropped.
+const HISTORY: usize = 4_000_000;
+
+impl Tracker {
+    /// What holds now. Errors: not enough seen yet.
+    pub fn model(&self) -> Result<Model, Error> {
+        let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
+        let params = &self.params.whitened;
+        let needed = agents / ratios + 11;
+        let adaptation = self.adaptation.ok_or_else(|| match self.seen > needed {
+            false => Error::NotReady { seen: self.seen, needed },
+            true => Error::Undefined { what: "a network", reason: "no agent's beliefs change in what was seen".into() },
+        })?;
+        let sum = 1.0 - adaptation;
+        let recent = Panel::complete(self.roster.clone(), self.frames.clone())?;
+        let mut triplets = Vec::new();
+        for (listener, watch) in self.watches.iter().enumerate() {
+            let Some(known) = &watch.known else {
+                triplets.push((listener, listener, 1.0));
+                continue;
+            };
+            let weights: Vec<f64> = known.weights.iter().map(|(_, weight)| *weight).collect();
+            let tidied = whitened::tidy(&weights, params.constraint, sum);
+            let shares = known.weights.iter().zip(tidied);
+            triplets.extend(shares.map(|((speaker, _), weight)| (*speaker, listener, weight / sum)));
+        }
+        let mut combination = Combination::from_triplets(triplets, agents)?;
+        if params.support.is_none() {
+            combination = Combination::from_columns(combination.to_columns(), agents)?;
+        }
+        let found: Vec<Option<private_likelihoods::PrivateLikelihoods>> =
+            self.watches.iter().map(|watch| watch.known.as_ref()?.guard.recover(adaptation)).collect();
+        let truth = self.state.truth;
+        // Means over the present state, for those whose likelihoods are not known.
+        let moments = self.moments(self.state.since);
+        let (mean_x, mean_y) = (moments.mean_x(), moments.mean_y());
+        let mut evidence = Vec::with_capacity(agents * ratios);
+        let mut innovation = Vec::with_capacity(agents * ratios * ratios);
+        for (listener, watch) in self.watches.iter().enumerate() {
+            if let Some(atoms) = &found[listener] {
+                let (mean, covariance) = atoms.moments(truth);
+                evidence.extend(mean);
+                innovation.extend(covariance);
+                continue;
+            }
+            let weights = watch.known.as_ref().map_or(&[][..], |known| &known.weights);
+            let mean = residual(weights, listener, &mean_x, &mean_y, agents, ratios);
+            evidence.extend(mean.iter().map(|value| value / adaptation));
+            let scaled = |cell: usize, known: &KnownColumn| {
+                known.covariance[(cell / ratios, cell % ratios)] / (adaptation * adaptation)
+            };
+            innovation
+                .extend((0..ratios * ratios).map(|cell| watch.known.as_ref().map_or(0.0, |known| scaled(cell, known))));
+        }
+        let known_likelihoods = found.iter().any(Option::is_some);
+        let error =
+            |(watch, atoms): (&WatchedListener, &Option<private_likelihoods::PrivateLikelihoods>)| match &watch.known {
+                Some(known) if atoms.is_none() => known.errors.clone(),
+                _ => vec![0.0; ratios],
+            };
+        let errors = self.watches.iter().zip(&found).map(error).collect();
+        let likelihood = |atoms: Option<private_likelihoods::PrivateLikelihoods>| {
+            atoms.map_or(Likelihood::Unknown, private_likelihoods::PrivateLikelihoods::into_likelihood)
+        };
+        let column = |(watch, name): (&WatchedListener, &String)| match &watch.known {
+            Some(known) if watch.stale => ColumnDiagnostics::statistical(name, known.column.rank),
+            Some(known) => known.column.clone(),
+            None => ColumnDiagnostics::statistical(name, 0),
+        };
+        Ok(Model {
+            combination,
+            evidence: Evidence::from_rows(evidence, agents, ratios)?,
+            adaptation,
+            method: Method::Tracked(self.params.clone()),
+            truth: Some(TrueHypothesis { hypothesis: truth, agreement: model::agreement(&recent, adaptation, truth) }),
+            innovation: Some(Innovation::from_cells(innovation, agents, ratios)?),
+            likelihoods: known_likelihoods.then(|| found.into_iter().map(likelihood).collect()),
+            diagnostics: Diagnostics {
+                columns: self.watches.iter().zip(self.roster.agents()).map(column).collect(),
+                column_sum_spread: self.spread(),
+                evidence_errors: Some(errors),
+                evidence_steps: Some(moments.weight() as usize),
+                steps: Some(self.seen),
+                warnings: self.warnings(),
+                ..Diagnostics::default()
+            },
+            track: self.track.clone(),
+            roster: self.roster.clone(),
+        })
+    }
+
+    /// Largest minus smallest sum of weights as estimated.
+    fn spread(&self) -> Option<f64> {
+        let sums =
+            self.watches.iter().filter_map(|watch| watch.known.as_ref()).map(|known| match known.column.status {
+                Status::Certified => known.weights.iter().map(|(_, weight)| weight).sum(),
+                _ => known.vote.0,
+            });
+        sums.clone().next().map(|_| fit::spread(sums))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let these = |wanted: &dyn Fn(&WatchedListener) -> bool| -> Vec<usize> {
+            (0..self.watches.len()).filter(|&listener| wanted(&self.watches[listener])).collect()
+        };
+        let mut warnings = self.remarks.clone();
+        let stale = these(&|watch| watch.stale);
+        if !stale.is_empty() {
+            warnings.push(format!(
+                "these listeners have changed lately and are not learned anew yet; their weights are those from before: {}",
+                self.roster.list(&stale)
+            ));
+        }
+        let unknown = these(&|watch| watch.known.is_none());
+        if !unknown.is_empty() {
+            warnings.push(format!("nothing is known of whom these agents hear: {}", self.roster.list(&unknown)));
+        }
+        warnings
+    }
+
+    /// Remembers what is known now.
+    pub(super) fn snapshot(&mut self) {
+        let Ok(Model { combination, evidence, .. }) = self.model() else { return };
+        let size = combination.edges().count();
+        self.track.history.push(NetworkSnapshot { step: self.seen - 1, combination, evidence });
+        if self.track.history.len() > 4 && self.track.history.len() * size > HISTORY {
+            let mut keep = false;
+            self.track.history.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
+    }
+}
