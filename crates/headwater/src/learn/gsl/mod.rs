@@ -11,108 +11,26 @@
 //! (I + μc²G) R = Yᵀ − c·XᵀA and A ← A + μc·XR give the same A as B single steps, at the speed of matrix products;
 //! row i of R is the residual that step i met.
 
+mod kernels;
+mod params;
+mod tuning;
+
+pub use kernels::project_on_simplex;
+pub use params::{Constraint, GslParams};
+pub use tuning::{candidates, held_out, sparser, stability_bound};
+
 use super::forecast::{self, Forecast};
 use super::{Method, StreamingLearner, Update};
-use crate::combination::dot;
-use crate::error::require;
 use crate::model::{self, ColumnDiagnostics, Diagnostics, Skill};
 use crate::{Combination, Error, Evidence, Frame, Model, Panel, Roster, progress};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef, Par};
+use kernels::{coupling, single, total};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-
-/// What each column of A must satisfy after an update.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Constraint {
-    /// Nothing, as in the paper.
-    #[default]
-    Free,
-    /// Non-negative and summing to one: the nearest such column.
-    Simplex,
-}
-
-/// Parameters of [`Gsl`].
-///
-/// | name | default | purpose | range |
-/// |---|---|---|---|
-/// | `adaptation` | 0.05 | δ, the weight of private evidence in a belief | (0, 1) |
-/// | `window` | 50 | M, steps in the running means | ≥ 1 |
-/// | `learning_rate` | 0.1 | μ | > 0 |
-/// | `batch` | 1 | W, steps averaged into one update | ≥ 1 |
-/// | `sparsity` | 0 | α, soft threshold μα after each update | ≥ 0 |
-/// | `passes` | 1 | times the data are gone through | ≥ 1 |
-/// | `constraint` | free | what columns must satisfy | |
-/// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
-/// | `evidence` | none | L̄ where it is known; the regressors are then not centred | N × H |
-/// | `initial` | none | the first weights, column by column; equal weights when not given | N² numbers |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GslParams {
-    /// δ.
-    pub adaptation: f64,
-    /// M.
-    pub window: usize,
-    /// μ.
-    pub learning_rate: f64,
-    /// W.
-    pub batch: usize,
-    /// α.
-    pub sparsity: f64,
-    /// How often the panel is gone through.
-    pub passes: usize,
-    /// What columns must satisfy.
-    pub constraint: Constraint,
-    /// For each listener the speakers it may hear.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub support: Option<Vec<Vec<usize>>>,
-    /// L̄, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Evidence>,
-    /// The first weights, column by column.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial: Option<Vec<f64>>,
-}
-
-impl Default for GslParams {
-    fn default() -> Self {
-        GslParams {
-            adaptation: 0.05,
-            window: 50,
-            learning_rate: 0.1,
-            batch: 1,
-            sparsity: 0.0,
-            passes: 1,
-            constraint: Constraint::Free,
-            support: None,
-            evidence: None,
-            initial: None,
-        }
-    }
-}
-
-impl GslParams {
-    /// Whether every parameter is in its range.
-    pub fn check(&self) -> Result<(), Error> {
-        model::check_adaptation(self.adaptation)?;
-        require((1..=LONGEST).contains(&self.window), "window", self.window, "between 1 and 10⁹")?;
-        let rate = self.learning_rate;
-        require(rate > 0.0 && rate.is_finite(), "learning-rate", rate, "a positive number")?;
-        require((1..=LONGEST).contains(&self.batch), "batch", self.batch, "between 1 and 10⁹")?;
-        require(self.sparsity >= 0.0 && self.sparsity.is_finite(), "sparsity", self.sparsity, "zero or more")?;
-        require(self.passes >= 1, "passes", self.passes, "at least 1")
-    }
-
-    /// Frames that make the first update possible.
-    pub fn needed(&self) -> usize {
-        self.window + 1 + self.batch
-    }
-}
-
-/// Windows and batches longer than this are slips of the keyboard.
-const LONGEST: usize = 1_000_000_000;
+use tuning::bound;
 
 /// Below this many agents single steps beat the block kernel (measured: `cargo bench --bench gsl`).
 const BLOCK_AGENTS: usize = 96;
@@ -725,213 +643,6 @@ impl Pending {
         self.steps = 0;
         self.counted = Forecast::default();
     }
-}
-
-/// Summed in the order of the tasks, whichever thread finished first.
-fn total(parts: impl IntoIterator<Item = [f64; 2]>) -> [f64; 2] {
-    parts.into_iter().fold([0.0; 2], |sum, part| [sum[0] + part[0], sum[1] + part[1]])
-}
-
-/// One update of one column: all H residuals first, then the rank-H change. Returns the squared residuals.
-fn single(column: &mut [f64], x: &[f64], y: &[f64], listener: usize, ratios: usize, keep: f64, rate: f64) -> f64 {
-    let agents = column.len();
-    let residual = |ratio: usize, column: &[f64]| {
-        y[ratio * agents + listener] - keep * dot(column, &x[ratio * agents..(ratio + 1) * agents])
-    };
-    match ratios {
-        1 => {
-            let residual = residual(0, column);
-            axpy(column, rate * residual, x);
-            residual * residual
-        }
-        4 => {
-            // The paper's five hypotheses: the change of all four ratios in one pass over the column.
-            let residuals: [f64; 4] = std::array::from_fn(|ratio| residual(ratio, column));
-            let [r0, r1, r2, r3] = residuals.map(|residual| rate * residual);
-            let (x01, x23) = x.split_at(2 * agents);
-            let ((x0, x1), (x2, x3)) = (x01.split_at(agents), x23.split_at(agents));
-            for speaker in 0..agents {
-                column[speaker] += (r0 * x0[speaker] + r1 * x1[speaker]) + (r2 * x2[speaker] + r3 * x3[speaker]);
-            }
-            residuals.iter().map(|residual| residual * residual).sum()
-        }
-        _ => {
-            let residuals: Vec<f64> = (0..ratios).map(|ratio| residual(ratio, column)).collect();
-            residuals.iter().zip(x.chunks_exact(agents)).for_each(|(residual, x)| axpy(column, rate * residual, x));
-            residuals.iter().map(|residual| residual * residual).sum()
-        }
-    }
-}
-
-fn axpy(column: &mut [f64], change: f64, x: &[f64]) {
-    column.iter_mut().zip(x).for_each(|(a, x)| *a += change * x);
-}
-
-/// I + μc²G, G the strictly block-lower part of XᵀX with H × H blocks.
-fn coupling(x: MatRef<'_, f64>, ratios: usize, factor: f64) -> Mat<f64> {
-    /// Rows per task; fixed, for the same bits on any number of threads.
-    const ROWS: usize = 32;
-    let width = x.ncols();
-    let strips: Vec<Mat<f64>> = (0..width.div_ceil(ROWS))
-        .into_par_iter()
-        .map(|strip| {
-            let first = strip * ROWS;
-            let rows = ROWS.min(width - first);
-            let mut out = Mat::zeros(rows, first + rows);
-            let left = x.subcols(first, rows);
-            matmul(out.as_mut(), Accum::Replace, left.transpose(), x.subcols(0, first + rows), factor, Par::Seq);
-            out
-        })
-        .collect();
-    Mat::from_fn(width, width, |row, column| {
-        if row == column {
-            1.0
-        } else if row / ratios > column / ratios {
-            strips[row / ROWS][(row % ROWS, column)]
-        } else {
-            0.0
-        }
-    })
-}
-
-/// The nearest point with non-negative entries that sum to one.
-///
-/// ```
-/// let mut column = [0.8, 0.6, -1.0];
-/// headwater::learn::gsl::project_on_simplex(&mut column);
-/// assert!((column[0] - 0.6).abs() < 1e-15 && (column[1] - 0.4).abs() < 1e-15 && column[2] == 0.0);
-/// ```
-pub fn project_on_simplex(column: &mut [f64]) {
-    let mut sorted = column.to_vec();
-    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-    let mut sum = 0.0;
-    let mut shift = 0.0;
-    for (index, value) in sorted.iter().enumerate() {
-        sum += value;
-        let candidate = (sum - 1.0) / (index + 1) as f64;
-        if *value > candidate {
-            shift = candidate;
-        }
-    }
-    column.iter_mut().for_each(|value| *value = (*value - shift).max(0.0));
-}
-
-/// The largest learning rate that is stable on this panel, 2/((1−δ)²λ_max), λ_max of the regressors' second moment.
-///
-/// Taken over at most about a thousand steps spread evenly over the panel.
-pub fn stability_bound(panel: &Panel, params: &GslParams, known_evidence: bool) -> Result<f64, Error> {
-    params.check()?;
-    let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
-    if steps < params.needed() {
-        return Err(Error::NotReady { seen: steps, needed: params.needed() });
-    }
-    let most = if agents <= 64 { 4096 } else { 128 } / ratios;
-    let first = params.window + 1;
-    let count = (steps - first).min(most.max(2));
-    let width = agents * ratios;
-    let frame = |step: usize| &panel.cells()[step * width..(step + 1) * width];
-    let scale = 1.0 / params.window as f64;
-    let mut x = Vec::with_capacity(count * width);
-    for sample in 0..count {
-        let step = first + sample * (steps - first) / count;
-        let start = x.len();
-        x.extend_from_slice(frame(step - 1));
-        if !known_evidence {
-            for earlier in step - 1 - params.window..step - 1 {
-                axpy(&mut x[start..], -scale, frame(earlier));
-            }
-        }
-    }
-    let x = MatRef::from_column_major_slice(&x, agents, count * ratios).to_owned();
-    Ok(bound(x, ratios, params.adaptation, false))
-}
-
-/// 2/((1−δ)²λ_max) from regressors side by side; `centre` subtracts their mean first.
-fn bound(mut x: Mat<f64>, ratios: usize, adaptation: f64, centre: bool) -> f64 {
-    let (agents, columns) = (x.nrows(), x.ncols());
-    let count = (columns / ratios).max(1) as f64;
-    if centre {
-        for agent in 0..agents {
-            for ratio in 0..ratios {
-                let mean = (ratio..columns).step_by(ratios).map(|column| x[(agent, column)]).sum::<f64>() / count;
-                (ratio..columns).step_by(ratios).for_each(|column| x[(agent, column)] -= mean);
-            }
-        }
-    }
-    let gram = if agents <= columns { &x * x.transpose() } else { x.transpose() * &x };
-    let keep = 1.0 - adaptation;
-    2.0 * count / (keep * keep * largest_eigenvalue(&gram))
-}
-
-/// Power iteration on a positive semi-definite matrix; the bound needs two digits, it gets six.
-fn largest_eigenvalue(matrix: &Mat<f64>) -> f64 {
-    let size = matrix.nrows();
-    let mut v = Mat::from_fn(size, 1, |row, _| 1.0 + (row as f64 * 0.618).fract());
-    let mut value = 0.0;
-    for _ in 0..1000 {
-        let next = matrix * &v;
-        let norm = next.norm_l2();
-        if norm == 0.0 || !norm.is_finite() {
-            return norm;
-        }
-        let settled = (norm - value).abs() <= 1e-6 * norm;
-        value = norm;
-        v = faer::Scale(1.0 / norm) * next;
-        if settled {
-            break;
-        }
-    }
-    value
-}
-
-/// Share of a panel that [`held_out`] keeps from the learner.
-const HELD_OUT: f64 = 0.2;
-
-/// Forecast errors on the last fifth of a panel, by a learner that has seen only the rest and learns no more.
-///
-/// `learner` must be fresh.
-pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
-    let split = panel.steps() - (panel.steps() as f64 * HELD_OUT).ceil() as usize;
-    let overlap = learner.params.window + 1;
-    if split < learner.params.needed() {
-        let needed = (learner.params.needed() as f64 / (1.0 - HELD_OUT)).ceil() as usize + 1;
-        return Err(Error::NotReady { seen: panel.steps(), needed });
-    }
-    while learner.advance_within(panel, 0..split, usize::MAX, usize::MAX)?.is_some() {}
-    learner.restart();
-    // A learner that does not learn: every update is zero.
-    learner.params.learning_rate = 0.0;
-    learner.params.batch = 1;
-    learner.params.passes = 0;
-    let mut forecast = Forecast { from: split, ..Forecast::default() };
-    while let Some(update) = learner.advance_within(panel, split - overlap..panel.steps(), usize::MAX, 0)? {
-        forecast.add(&update.forecast);
-    }
-    Ok(Forecast { end: panel.steps(), ..forecast })
-}
-
-/// Settings worth trying on this panel: windows up to a fifth of it, learning rates below the stability bound.
-/// `known_evidence` as in [`stability_bound`].
-pub fn candidates(panel: &Panel, base: &GslParams, known_evidence: bool) -> Result<Vec<GslParams>, Error> {
-    let mut out = Vec::new();
-    for window in [2, 10, 50, 200] {
-        if window > 2 && window > panel.steps() / 5 {
-            continue;
-        }
-        let params = GslParams { window, ..base.clone() };
-        let bound = stability_bound(panel, &params, known_evidence)?;
-        for share in [0.003, 0.01, 0.03, 0.1, 0.3] {
-            out.push(GslParams { learning_rate: share * bound, ..params.clone() });
-        }
-    }
-    Ok(out)
-}
-
-/// Sparsities worth trying once window and learning rate are chosen, none included.
-pub fn sparser(best: &GslParams, agents: usize) -> Vec<GslParams> {
-    // A threshold of 1/N would remove uniform weights in 1/μ steps.
-    let unit = 1.0 / agents as f64;
-    [0.003, 0.01, 0.03, 0.1].map(|share| GslParams { sparsity: share * unit, ..best.clone() }).to_vec()
 }
 
 /// Learns a whole panel and returns the model with its forecast skill.
