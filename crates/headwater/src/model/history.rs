@@ -1,0 +1,69 @@
+//! Changes of a network over time, and its state at some steps.
+
+use crate::{Combination, Evidence};
+use serde::{Deserialize, Serialize};
+
+/// What kind of thing changed while a network was watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeKind {
+    /// Some listeners weigh their speakers differently, or see private observations of another kind.
+    Topology,
+    /// Another hypothesis is true now.
+    State,
+}
+
+impl ChangeKind {
+    /// The name used in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChangeKind::Topology => "topology",
+            ChangeKind::State => "state",
+        }
+    }
+}
+
+/// A change that was noticed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DetectedChange {
+    /// The frame at which it was noticed, counted from the first one seen.
+    pub step: usize,
+    /// The first frame of the new order, as estimated.
+    pub since: usize,
+    /// What kind of thing changed.
+    pub kind: ChangeKind,
+    /// The listeners concerned; none for a change of state.
+    pub listeners: Vec<usize>,
+    /// The new truth after a change of state.
+    pub truth: Option<usize>,
+}
+
+/// The network as it was known at a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkSnapshot {
+    /// The frame, counted from the first one seen.
+    pub step: usize,
+    /// A.
+    pub combination: Combination,
+    /// L̂.
+    pub evidence: Evidence,
+}
+
+/// What a network went through while it was watched; empty unless it was tracked.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Track {
+    /// From the first to the last.
+    pub changes: Vec<DetectedChange>,
+    /// From the first to the last.
+    pub history: Vec<NetworkSnapshot>,
+    /// When each frame named above was, as people write it: by step, where it is not the step itself.
+    pub times: Vec<(usize, String)>,
+}
+
+impl Track {
+    /// When a frame was.
+    pub fn time(&self, step: usize) -> String {
+        let known = self.times.iter().find(|(known, _)| *known == step);
+        known.map_or_else(|| step.to_string(), |(_, time)| time.clone())
+    }
+}
