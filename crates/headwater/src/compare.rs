@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// What is known of a network; any part may be missing.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct GroundTruth {
     /// Names.
     pub roster: Roster,
@@ -21,6 +22,11 @@ pub struct GroundTruth {
 }
 
 impl GroundTruth {
+    /// Of these agents and hypotheses nothing is known yet; set the fields that are.
+    pub fn new(roster: Roster) -> Self {
+        GroundTruth { roster, combination: None, evidence: None, adaptation: None, share: None }
+    }
+
     /// Everything a model says.
     pub fn from_model(model: &Model) -> Result<Self, Error> {
         Ok(GroundTruth {
@@ -62,6 +68,7 @@ impl GroundTruth {
 
 /// Distances between a model and a truth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Agents that both name.
     pub agents: usize,

@@ -82,6 +82,7 @@ const RUNAWAY: f64 = 100.0;
 
 /// Beliefs without gaps.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct FilledPanel<'a> {
     /// Whoever was silent repeats what it last said.
     pub panel: Cow<'a, Panel>,

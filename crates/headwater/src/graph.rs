@@ -174,6 +174,7 @@ impl Graph {
 
 /// Nothing the speaker says ever reaches the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Disconnected {
     /// Whose word does not arrive.
     pub speaker: usize,

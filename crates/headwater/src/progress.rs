@@ -42,6 +42,7 @@ struct Seen {
 
 /// How far a stretch of work is.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProgressState {
     /// What is being done.
     pub what: String,

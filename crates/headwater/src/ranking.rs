@@ -38,6 +38,7 @@ const DAMPING: f64 = 0.85;
 /// # Ok::<(), headwater::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Ranking {
     /// The hypothesis the network settles on.
     pub truth: String,
@@ -63,6 +64,7 @@ pub struct Ranking {
 
 /// One weight between different agents, with what the null says of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RankedEdge {
     /// Speaker.
     pub source: String,
@@ -76,8 +78,16 @@ pub struct RankedEdge {
     pub significant: bool,
 }
 
+impl RankedEdge {
+    /// A weight with its p-value, and whether it is significant.
+    pub fn new(source: String, target: String, weight: f64, p_value: f64, significant: bool) -> Self {
+        RankedEdge { source, target, weight, p_value, significant }
+    }
+}
+
 /// How the centrality came about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CentralityDetails {
     /// ‖Au − u‖₁ of the Perron vector.
     pub residual: f64,
@@ -91,6 +101,7 @@ pub struct CentralityDetails {
 
 /// Agents that give weight to nobody outside their own group: a closed component from which opinions originate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OpinionSource {
     /// Their names.
     pub agents: Vec<String>,
@@ -100,6 +111,7 @@ pub struct OpinionSource {
 
 /// One agent; what was not computed is absent. The columns are explained in `docs/reference/ranking.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RankedAgent {
     /// Name.
     pub agent: String,

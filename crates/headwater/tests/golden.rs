@@ -4,7 +4,7 @@
 
 use headwater::influence::{Attribution, influence};
 use headwater::learn::gsl::{Gsl, GslParams, gsl};
-use headwater::model::{Diagnostics, Likelihood, Track, TrueHypothesis};
+use headwater::model::TrueHypothesis;
 use headwater::{Combination, Evidence, Model, Panel, Roster};
 use serde_json::Value;
 
@@ -73,18 +73,11 @@ impl Golden {
 
     fn truth(&self) -> Model {
         let hypothesis = self.case["truth"].as_u64().unwrap() as usize;
-        Model {
-            roster: self.roster(),
-            combination: self.matrix(&["combination"]),
-            evidence: Evidence::from_rows(self.numbers(&["true", "evidence"]), self.agents, self.ratios).unwrap(),
-            adaptation: self.params().adaptation,
-            method: headwater::Method::Given,
-            truth: Some(TrueHypothesis { hypothesis, agreement: 1.0 }),
-            innovation: None,
-            likelihoods: None::<Vec<Likelihood>>,
-            diagnostics: Diagnostics::default(),
-            track: Track::default(),
-        }
+        let (roster, combination) = (self.roster(), self.matrix(&["combination"]));
+        let evidence = Evidence::from_rows(self.numbers(&["true", "evidence"]), self.agents, self.ratios).unwrap();
+        let mut truth = Model::new(roster, combination, evidence, self.params().adaptation, headwater::Method::Given);
+        truth.truth = Some(TrueHypothesis::new(hypothesis, 1.0));
+        truth
     }
 }
 

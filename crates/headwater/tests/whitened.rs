@@ -420,13 +420,8 @@ fn edges_of_the_finance_series_are_found() {
             .map(|cells| (index(cells[0]), index(cells[1]), 1.0))
             .collect();
         let combination = headwater::Combination::from_triplets(triplets, names.len()).unwrap();
-        let known = GroundTruth {
-            roster: panel.roster().clone(),
-            combination: Some(combination),
-            evidence: None,
-            adaptation: None,
-            share: None,
-        };
+        let mut known = GroundTruth::new(panel.roster().clone());
+        known.combination = Some(combination);
         let auc = compare(&model, &known, 3).unwrap().edge_auc.unwrap();
         eprintln!("{name}: edge AUC {auc:.4}");
         assert!(auc >= 0.99, "{name}: {auc}");

@@ -6,7 +6,7 @@
 use crate::network::places;
 use crate::style::COLOURS;
 use headwater::Ranking;
-use headwater::model::{ChangeKind, Diagnostics, Track};
+use headwater::model::{ChangeKind, Track};
 use headwater::ranking::RankedAgent;
 use headwater::{Combination, Error, Evidence, Model, influence};
 use jiff::{Timestamp, ToSpan};
@@ -468,18 +468,10 @@ fn history(model: &Model, edges: &[Edge], choice: &Choice, wanted: impl Fn(usize
     let truth = model.truth.filter(|_| track.changes.iter().all(|change| change.kind != ChangeKind::State));
     let found: Vec<Option<headwater::influence::Influence>> = (moments.iter())
         .map(|(_, combination, evidence)| {
-            let then = Model {
-                roster: model.roster.clone(),
-                combination: (*combination).clone(),
-                evidence: (*evidence).clone(),
-                adaptation: model.adaptation,
-                method: model.method.clone(),
-                truth,
-                innovation: None,
-                likelihoods: None,
-                diagnostics: Diagnostics::default(),
-                track: Track::default(),
-            };
+            let (roster, method) = (model.roster.clone(), model.method.clone());
+            let (combination, evidence) = ((*combination).clone(), (*evidence).clone());
+            let mut then = Model::new(roster, combination, evidence, model.adaptation, method);
+            then.truth = truth;
             influence(&then).ok()
         })
         .collect();
@@ -547,19 +539,14 @@ pub(super) mod tests {
 
     fn model(names: &[&str], columns: Vec<f64>) -> Model {
         let agents = names.len();
-        Model {
-            roster: Roster::new(names.iter().copied(), ["<yes>", "no"]).unwrap(),
-            combination: Combination::from_columns(columns, agents).unwrap(),
-            evidence: Evidence::from_rows((0..agents).map(|agent| 0.5 - 0.2 * agent as f64).collect(), agents, 1)
-                .unwrap(),
-            adaptation: 0.1,
-            method: Method::Whitened(WhitenedParams::default()),
-            truth: Some(TrueHypothesis { hypothesis: 0, agreement: 0.75 }),
-            innovation: None,
-            likelihoods: None,
-            diagnostics: Diagnostics::default(),
-            track: Track::default(),
-        }
+        let roster = Roster::new(names.iter().copied(), ["<yes>", "no"]).unwrap();
+        let combination = Combination::from_columns(columns, agents).unwrap();
+        let rows = (0..agents).map(|agent| 0.5 - 0.2 * agent as f64).collect();
+        let evidence = Evidence::from_rows(rows, agents, 1).unwrap();
+        let method = Method::Whitened(WhitenedParams::default());
+        let mut model = Model::new(roster, combination, evidence, 0.1, method);
+        model.truth = Some(TrueHypothesis::new(0, 0.75));
+        model
     }
 
     /// Names that break careless writers.
@@ -578,12 +565,10 @@ pub(super) mod tests {
 
     fn ranked(model: &Model) -> Ranking {
         let mut ranking = Ranking::new(model).unwrap();
-        let edge = |speaker: usize, listener: usize, p_value: f64| ranking::RankedEdge {
-            source: model.roster.agents()[speaker].clone(),
-            target: model.roster.agents()[listener].clone(),
-            weight: model.combination.weight(speaker, listener),
-            p_value,
-            significant: p_value < 0.05,
+        let edge = |speaker: usize, listener: usize, p_value: f64| {
+            let name = |agent: usize| model.roster.agents()[agent].clone();
+            let weight = model.combination.weight(speaker, listener);
+            ranking::RankedEdge::new(name(speaker), name(listener), weight, p_value, p_value < 0.05)
         };
         // All but the tiny one.
         ranking.edges =
@@ -607,8 +592,8 @@ pub(super) mod tests {
         let then = Combination::from_columns(vec![0.75, 0.25, 0.5, 0.5], 2).unwrap();
         let evidence = model.evidence.clone();
         model.track.history = vec![
-            NetworkSnapshot { step: 10, combination: then, evidence: evidence.clone() },
-            NetworkSnapshot { step: 20, combination: model.combination.clone(), evidence },
+            NetworkSnapshot::new(10, then, evidence.clone()),
+            NetworkSnapshot::new(20, model.combination.clone(), evidence),
         ];
         model.track.times = vec![(10, "10".to_owned()), (20, "20".to_owned())];
         model.diagnostics.steps = Some(40);
@@ -651,7 +636,8 @@ pub(super) mod tests {
     #[test]
     fn dense_and_sparse_models_are_the_same_network() {
         let dense = crowd();
-        let sparse = Model { combination: dense.combination.to_sparse(), ..dense.clone() };
+        let mut sparse = dense.clone();
+        sparse.combination = dense.combination.to_sparse();
         let network = |model: &Model| Network::new(model, &ranked(model), &Choice::default()).unwrap();
         let (dense, sparse) = (network(&dense), network(&sparse));
         assert_eq!((dense.edges, dense.agent_columns), (sparse.edges, sparse.agent_columns));
@@ -690,9 +676,10 @@ pub(super) mod tests {
 
     #[test]
     fn times_are_numbers_days_or_instants() {
-        let track = |times: &[(usize, &str)]| Track {
-            times: times.iter().map(|(step, time)| (*step, (*time).to_owned())).collect(),
-            ..Track::default()
+        let track = |times: &[(usize, &str)]| {
+            let mut track = Track::default();
+            track.times = times.iter().map(|(step, time)| (*step, (*time).to_owned())).collect();
+            track
         };
         assert_eq!(
             bounds(&track(&[(2, "102"), (5, "105")]), &[2, 5, 9]),

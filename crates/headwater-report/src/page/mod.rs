@@ -244,6 +244,8 @@ impl Page {
             true => Ranking::from_influence(model, &found)?.notes,
             false => ranking.notes.clone(),
         };
+        let mut shown = ranking.clone();
+        shown.edges = None;
         Ok(Page {
             format: FORMAT.to_owned(),
             title: title(from),
@@ -252,7 +254,7 @@ impl Page {
             hypotheses: model.roster.hypotheses().to_vec(),
             reference: 0,
             truth: found.truth,
-            ranking: Ranking { edges: None, ..ranking.clone() },
+            ranking: shown,
             network: network(from, given, &edges, kept)?,
             cards: cards::cards(model, ranking, found.truth, &chosen)?,
             opinions,
@@ -272,7 +274,11 @@ fn lean(model: &Model) -> Option<Model> {
     let zeros = |weights: &[f64]| weights.iter().filter(|weight| **weight == 0.0).count();
     let mostly_zero =
         |weights: &[f64]| weights.len() > SOLVED_AGENTS * SOLVED_AGENTS && 4 * zeros(weights) > 3 * weights.len();
-    weights.dense().is_some_and(mostly_zero).then(|| Model { combination: weights.to_sparse(), ..model.clone() })
+    weights.dense().is_some_and(mostly_zero).then(|| {
+        let mut lean = model.clone();
+        lean.combination = weights.to_sparse();
+        lean
+    })
 }
 
 /// Agents by rank, where the ranking is one of this model.
@@ -415,7 +421,8 @@ fn history(model: &Model, edges: &[Edge], left_off: &mut Vec<String>) -> Result<
         left_off.push(format!("Of {} snapshots {} are shown.", all.len(), shown.len()));
     }
     let turned = model.track.changes.iter().any(|change| change.kind == ChangeKind::State);
-    let mut then = Model { track: Track::default(), ..model.clone() };
+    let mut then = model.clone();
+    then.track = Track::default();
     let mut snapshots = Vec::new();
     for snapshot in shown.into_iter().map(|place| &all[place]) {
         then.combination = snapshot.combination.clone();

@@ -20,6 +20,7 @@ const PATIENT_ITERATIONS: usize = 100_000;
 
 /// Perron vector of A with what is needed to trust it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Centrality {
     /// u ≥ 0, sums to one.
     pub values: Vec<f64>,
@@ -36,6 +37,7 @@ pub struct Centrality {
 
 /// A strongly connected component that listens to nobody outside.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SourceComponent {
     /// Its members.
     pub agents: Vec<usize>,

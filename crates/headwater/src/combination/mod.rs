@@ -55,6 +55,7 @@ pub struct Columns {
 
 /// A made left-stochastic, and what that took.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Stochastic {
     /// Non-negative, columns sum to one.
     pub combination: Combination,

@@ -53,6 +53,7 @@ pub struct BootstrapDraw {
 
 /// 90 % bootstrap intervals of each agent, in the order of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Intervals {
     /// 90 % interval of the influence share.
     pub share: Vec<(f64, f64)>,
@@ -60,6 +61,13 @@ pub struct Intervals {
     pub rank: Vec<(usize, usize)>,
     /// Probability of being among the top k.
     pub top: Vec<f64>,
+}
+
+impl Intervals {
+    /// Intervals of shares and ranks, and the probability of being among the top k, one of each per agent.
+    pub fn new(share: Vec<(f64, f64)>, rank: Vec<(usize, usize)>, top: Vec<f64>) -> Self {
+        Intervals { share, rank, top }
+    }
 }
 
 /// Blocks a bootstrap cuts the panel into: long enough to keep serial dependence, many enough to vary.

@@ -40,6 +40,7 @@ pub struct ShiftDraw {
 
 /// P-values of a permutation test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Significance {
     /// Of the weight others give each agent.
     pub agents: Vec<f64>,
@@ -50,6 +51,13 @@ pub struct Significance {
     /// Circular shifts compared with.
     #[serde(alias = "rotations")]
     pub shifts: usize,
+}
+
+impl Significance {
+    /// P-values of the agents, of the weights column by column, and of the skill, from this many shifts.
+    pub fn new(agents: Vec<f64>, edges: Vec<f64>, skill: Option<f64>, shifts: usize) -> Self {
+        Significance { agents, edges, skill, shifts }
+    }
 }
 
 impl<'a> CircularShifts<'a> {

@@ -36,6 +36,7 @@ impl Outcome {
 
 /// Agents to whom others give significantly more weight than under the null, after Benjamini–Hochberg at 5 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SignificantAgents {
     /// How many.
     pub count: usize,

@@ -20,6 +20,7 @@ use crate::{Error, Evidence, Model};
 
 /// Who drives what the group believes.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Influence {
     /// Index of θ*.
     pub truth: usize,
@@ -46,6 +47,7 @@ pub struct Influence {
 
 /// An agent whose private evidence contradicts the network's verdict.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Contrarian {
     /// The agent.
     pub agent: usize,

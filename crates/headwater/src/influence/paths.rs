@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 
 /// The strongest way an opinion takes from one agent to another.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Path {
     /// From the source to the listener, both included.
     pub agents: Vec<usize>,

@@ -18,6 +18,7 @@ pub enum Intervention {
 
 /// What would change.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct WhatIf {
     /// The others, by their index in the model.
     pub others: Vec<usize>,

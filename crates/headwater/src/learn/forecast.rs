@@ -9,6 +9,7 @@ use std::ops::Range;
 
 /// Squared one-step errors on unseen frames, summed over agents and log-ratios.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Forecast {
     /// The first frame forecast.
     pub from: usize,

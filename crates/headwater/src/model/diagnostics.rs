@@ -27,6 +27,7 @@ impl WeightKind {
 ///
 /// Its [`Display`](std::fmt::Display) is the one place that puts it into words.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WeightsSelection {
     /// The kind chosen.
     pub chosen: WeightKind,
@@ -70,6 +71,7 @@ pub enum Status {
 
 /// What is known about one listener's column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ColumnDiagnostics {
     /// Name of the listener.
     pub agent: String,
@@ -100,6 +102,7 @@ impl ColumnDiagnostics {
 
 /// Squared one-step forecast errors on steps the learner had not seen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Skill {
     /// 1 − (model's error)/(error of "nobody changes their mind").
     pub against_persistence: f64,
@@ -112,8 +115,16 @@ pub struct Skill {
     pub steps: usize,
 }
 
+impl Skill {
+    /// The skill against both baselines on this many steps; none was measured against a common trend.
+    pub fn new(against_persistence: f64, against_own_past: f64, steps: usize) -> Self {
+        Skill { against_persistence, against_own_past, beyond_common: None, steps }
+    }
+}
+
 /// What the state-space learner found beside the network, and how it got there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Smoothing {
     /// Of all that was said.
     pub log_likelihood: f64,
@@ -146,6 +157,7 @@ pub struct Smoothing {
 
 /// Moods that move beliefs beside the network: what the others of a group said on the whole, a step before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Common {
     /// The group of each agent.
     pub groups: Vec<usize>,
@@ -155,6 +167,7 @@ pub struct Common {
 
 /// What a reader should know before trusting a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Diagnostics {
     /// Per listener.
     #[serde(default)]

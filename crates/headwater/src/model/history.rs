@@ -25,6 +25,7 @@ impl ChangeKind {
 
 /// A change that was noticed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DetectedChange {
     /// The frame at which it was noticed, counted from the first one seen.
     pub step: usize,
@@ -38,8 +39,21 @@ pub struct DetectedChange {
     pub truth: Option<usize>,
 }
 
+impl DetectedChange {
+    /// A change of the weights of some listeners, detected at `step` and in force from `since` on.
+    pub fn topology(step: usize, since: usize, listeners: Vec<usize>) -> Self {
+        DetectedChange { step, since, kind: ChangeKind::Topology, listeners, truth: None }
+    }
+
+    /// A change of the true hypothesis, detected at `step` and in force from `since` on.
+    pub fn state(step: usize, since: usize, truth: usize) -> Self {
+        DetectedChange { step, since, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(truth) }
+    }
+}
+
 /// The network as it was known at a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NetworkSnapshot {
     /// The frame, counted from the first one seen.
     pub step: usize,
@@ -49,8 +63,16 @@ pub struct NetworkSnapshot {
     pub evidence: Evidence,
 }
 
+impl NetworkSnapshot {
+    /// The network as known at a step.
+    pub fn new(step: usize, combination: Combination, evidence: Evidence) -> Self {
+        NetworkSnapshot { step, combination, evidence }
+    }
+}
+
 /// What a network went through while it was watched; empty unless it was tracked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Track {
     /// From the first to the last.
     pub changes: Vec<DetectedChange>,

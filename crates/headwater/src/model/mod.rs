@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// A learned, simulated or given network.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Model {
     /// Names.
     pub roster: Roster,
@@ -41,6 +42,33 @@ pub struct Model {
     pub diagnostics: Diagnostics,
     /// What happened while it was watched.
     pub track: Track,
+}
+
+impl Model {
+    /// A model with these estimates, of which nothing else is known; set the other fields as needed.
+    ///
+    /// ```
+    /// use headwater::{Combination, Evidence, Method, Model, Roster};
+    /// let combination = Combination::from_columns(vec![1.0, 0.0, 0.5, 0.5], 2)?;
+    /// let evidence = Evidence::from_rows(vec![0.2, 0.1], 2, 1)?;
+    /// let model = Model::new(Roster::numbered(2, 2)?, combination, evidence, 0.1, Method::Given);
+    /// assert_eq!(headwater::influence(&model)?.ranking(), [0, 1]);
+    /// # Ok::<(), headwater::Error>(())
+    /// ```
+    pub fn new(roster: Roster, combination: Combination, evidence: Evidence, adaptation: f64, method: Method) -> Self {
+        Model {
+            roster,
+            combination,
+            evidence,
+            adaptation,
+            method,
+            truth: None,
+            innovation: None,
+            likelihoods: None,
+            diagnostics: Diagnostics::default(),
+            track: Track::default(),
+        }
+    }
 }
 
 /// A private observation model, where known.

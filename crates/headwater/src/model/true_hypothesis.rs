@@ -4,11 +4,19 @@ use crate::Panel;
 
 /// The hypothesis the network settles on, and how many agents share it.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct TrueHypothesis {
     /// Index of θ*.
     pub hypothesis: usize,
     /// Share of the agents that believe it.
     pub agreement: f64,
+}
+
+impl TrueHypothesis {
+    /// A hypothesis by its index, and the share of the agents that believe it.
+    pub fn new(hypothesis: usize, agreement: f64) -> Self {
+        TrueHypothesis { hypothesis, agreement }
+    }
 }
 
 /// The hypothesis the network settles on: the largest log belief averaged over agents and the last min(T, 3/δ) steps,

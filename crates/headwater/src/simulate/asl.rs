@@ -33,6 +33,7 @@ pub(super) fn stream(seed: u64, purpose: Purpose) -> ChaCha8Rng {
 
 /// What happened, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WorldEvent {
     /// The first written frame of the new order.
     pub step: usize,
@@ -44,6 +45,13 @@ pub struct WorldEvent {
     /// The new true state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<String>,
+}
+
+impl WorldEvent {
+    /// An event at a step, "topology", "state" or "likelihoods"; set the fields that belong to it.
+    pub fn new(step: usize, kind: &str) -> Self {
+        WorldEvent { step, kind: kind.to_owned(), agents: Vec::new(), truth: None }
+    }
 }
 
 /// A running world.

@@ -13,6 +13,7 @@ use crate::{Combination, Error, Evidence, Model, Panel};
 
 /// Where the fit stands after a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Round {
     /// Rounds done.
     pub number: usize,
