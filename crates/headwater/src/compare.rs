@@ -1,6 +1,6 @@
-//! How far a model is from a truth, agent by name.
+//! Errors of a model against a known truth; agents are matched by name.
 //!
-//! In: a [`Model`] and what is [`GroundTruth`]. Out: a [`Comparison`]; what the truth does not hold is left out.
+//! In: a [`Model`] and a [`GroundTruth`]. Out: a [`Comparison`] of the parts that the truth has.
 
 use crate::{Combination, Error, Evidence, Model, Roster, influence};
 use serde::Serialize;
@@ -27,7 +27,7 @@ impl GroundTruth {
         GroundTruth { roster, combination: None, evidence: None, adaptation: None, share: None }
     }
 
-    /// Everything a model says.
+    /// All parts of a model.
     pub fn from_model(model: &Model) -> Result<Self, Error> {
         Ok(GroundTruth {
             roster: model.roster.clone(),
@@ -38,8 +38,8 @@ impl GroundTruth {
         })
     }
 
-    /// The same in the order of another roster, which must be known whole: agents and hypotheses by name, evidence
-    /// relative to that roster's reference. Shares are left behind.
+    /// The same in the order of another roster, all of whose agents and hypotheses must be known; evidence is relative to
+    /// that roster's reference. Shares are dropped.
     pub fn aligned(&self, roster: &Roster) -> Result<Self, Error> {
         let agents: Vec<usize> =
             roster.agents().iter().map(|name| self.roster.agent(name)).collect::<Result<_, _>>()?;

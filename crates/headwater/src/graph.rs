@@ -1,6 +1,6 @@
-//! Graphs: who *may* listen to whom, before anybody knows how strongly.
+//! Graphs: who may listen to whom, without weights.
 //!
-//! In: edges speaker → listener. Out: degrees and PageRank, the supports learners take, weights by the usual rules.
+//! In: edges speaker → listener. Out: degrees, PageRank, the support of a learner, weights by the usual rules.
 
 use crate::{Combination, Error};
 use rand::{RngExt, SeedableRng};
@@ -21,14 +21,14 @@ pub struct Graph {
     speakers: Vec<Vec<usize>>,
 }
 
-/// How listeners divide their attention over a graph.
+/// Rule for the weights of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// The averaging rule: the same weight for itself and everyone it follows.
+    /// The averaging rule: equal weights for the listener and all its speakers.
     #[default]
     Uniform,
-    /// 1/max(n_ℓ, n_k) for others, the rest for itself; needs edges in both directions.
+    /// 1/max(n_ℓ, n_k) for others, the remainder as self-weight; needs edges in both directions.
     Metropolis,
     /// Exponential draws, normalised.
     Random,
@@ -80,7 +80,7 @@ impl Graph {
         count
     }
 
-    /// PageRank of a reader who goes from an agent to one that it follows, or with probability 1 − `damping` anywhere.
+    /// PageRank on the graph of who follows whom, with the usual damping factor.
     pub fn pagerank(&self, damping: f64) -> Vec<f64> {
         const TOLERANCE: f64 = 1e-14;
         let agents = self.agents() as f64;
@@ -172,13 +172,13 @@ impl Graph {
     }
 }
 
-/// Nothing the speaker says ever reaches the listener.
+/// A pair of agents without a path from speaker to listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disconnected {
-    /// Whose word does not arrive.
+    /// Start of the missing path.
     pub speaker: usize,
-    /// Where it does not arrive.
+    /// End of the missing path.
     pub listener: usize,
 }
 

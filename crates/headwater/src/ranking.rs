@@ -1,4 +1,4 @@
-//! The ranking: who drives what the group believes, and how sure that is.
+//! The ranking of agents by influence, with its uncertainty.
 //!
 //! In: a [`Model`], and as far as they are at hand the panel it was learned from, a graph, bootstrap intervals and p-values.
 //! Out: a [`Ranking`], the same on the terminal, in `ranking.json`, on the page and in Python.
@@ -20,7 +20,7 @@ const ERROR_PROBABILITY_AGENTS: usize = 200;
 /// False discovery rate of the edges called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
-/// Influences that add up to so many times their net sum nearly cancel.
+/// Ratio of summed absolute influence to its net sum above which influences nearly cancel.
 const CANCELLING: f64 = 3.0;
 
 /// The damping of the usual PageRank.
@@ -52,17 +52,17 @@ pub struct Ranking {
     pub divergence: BTreeMap<String, f64>,
     /// How the centrality came about.
     pub network: CentralityDetails,
-    /// The first is the most influential.
+    /// Agents, the most influential first.
     pub agents: Vec<RankedAgent>,
     /// The smallest p-values first, where the permutation test was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<Vec<RankedEdge>>,
-    /// What a reader must know beside the numbers; not in files, the model says it again.
+    /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
 
-/// One weight between different agents, with what the null says of it.
+/// One weight between different agents, with its permutation test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RankedEdge {
@@ -70,7 +70,7 @@ pub struct RankedEdge {
     pub source: String,
     /// Listener.
     pub target: String,
-    /// What the listener gives the speaker.
+    /// Weight that the listener gives the speaker.
     pub weight: f64,
     /// Of the permutation test.
     pub p_value: f64,
@@ -192,12 +192,12 @@ impl Default for Uncertainty {
 }
 
 impl Ranking {
-    /// What the model alone says.
+    /// The ranking by a model alone.
     pub fn new(model: &Model) -> Result<Self, Error> {
         Ranking::from_influence(model, &influence(model)?)
     }
 
-    /// The same where the influence is at hand.
+    /// The same from influence already computed.
     pub fn from_influence(model: &Model, found: &Influence) -> Result<Self, Error> {
         let errors = match model.innovation {
             Some(_) if model.combination.agents() <= ERROR_PROBABILITY_AGENTS => {
@@ -344,7 +344,7 @@ fn edges(model: &Model, found: &Significance) -> Vec<RankedEdge> {
     rows
 }
 
-/// What a reader must know beside the numbers.
+/// Notes on the numbers.
 fn notes(model: &Model, found: &Influence) -> Vec<String> {
     let mut notes = Vec::new();
     let names = |agents: &[usize]| model.roster.list(agents);

@@ -9,16 +9,16 @@ use petgraph::graph::DiGraph;
 /// Power iteration stops when `‖Au − u‖₁` is below this: a few roundings of numbers that sum to one.
 const PERRON_TOLERANCE: f64 = 1e-15;
 
-/// Power iteration that has not settled by then is slow enough for the direct method to be cheaper.
+/// Iterations after which the direct method is cheaper than power iteration.
 const PERRON_ITERATIONS: usize = 400;
 
 /// Up to this size a slowly mixing component is solved directly, O(N³).
 const DIRECT_AGENTS: usize = 2000;
 
-/// Iterations granted where the direct method is out of reach.
+/// Iterations where the component is too large for the direct method.
 const PATIENT_ITERATIONS: usize = 100_000;
 
-/// Perron vector of A with what is needed to trust it.
+/// Perron vector of A with its accuracy, components and sources.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Centrality {
@@ -30,18 +30,18 @@ pub struct Centrality {
     pub moved: f64,
     /// Strongly connected components, largest first.
     pub components: Vec<Vec<usize>>,
-    /// Components that listen to nobody outside: opinions originate here and nowhere else. One, holding everybody,
-    /// when the network is strongly connected.
+    /// Components that give no weight outside: all opinions originate in them. One component of all agents when the
+    /// network is strongly connected.
     pub sources: Vec<SourceComponent>,
 }
 
-/// A strongly connected component that listens to nobody outside.
+/// A strongly connected component that gives no weight to agents outside it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SourceComponent {
     /// Its members.
     pub agents: Vec<usize>,
-    /// The share of the network's opinion that originates in it, when all start alike.
+    /// The share of the network's opinion that originates in it, from equal starting weights.
     pub share: f64,
 }
 

@@ -1,7 +1,7 @@
 //! The combination matrix A: who listens to whom, and how strongly.
 //!
 //! In: weights, dense or sparse. Out: `weight(speaker, listener)`, columns, products, the Perron vector and the
-//! components. How A is stored is the secret of this room: others ask for weights and products.
+//! components. The storage is private to this module.
 //!
 //! Orientation: columns are listeners and sum to one; `a[speaker, listener]` is the weight the listener gives the
 //! speaker. Influence flows speaker → listener.
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// Rows handled by one task of a dense product; fixed, so that the thread count changes no bit.
 const ROWS_PER_TASK: usize = 256;
 
-/// Work below which a product is not worth a second thread.
+/// Cells below which a product is computed by one thread.
 const PARALLEL_CELLS: usize = 1 << 18;
 
 /// An N × N matrix of weights, columns contiguous.
@@ -53,7 +53,7 @@ pub struct Columns {
     pub weights: Vec<f64>,
 }
 
-/// A made left-stochastic, and what that took.
+/// A made left-stochastic, and how much it was changed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Stochastic {
@@ -61,7 +61,7 @@ pub struct Stochastic {
     pub combination: Combination,
     /// Sum of absolute changes.
     pub moved: f64,
-    /// Listeners whose column had no positive weight; they are left to listen to themselves.
+    /// Listeners whose column had no positive weight; they have self-weight one.
     pub empty: Vec<usize>,
 }
 
@@ -109,7 +109,7 @@ impl Combination {
         Ok(Combination { agents, weights: Storage::Sparse(columns) })
     }
 
-    /// Everybody gives everybody the same weight: where the paper's learner starts.
+    /// Equal weights, from which the paper's learner starts.
     pub fn uniform(agents: usize) -> Self {
         Combination { agents, weights: Storage::Dense(vec![1.0 / agents as f64; agents * agents]) }
     }
@@ -144,7 +144,7 @@ impl Combination {
         }
     }
 
-    /// What a listener hears: (speaker, weight), stored weights only, by speaker.
+    /// A listener's column: (speaker, weight), stored weights only, by speaker.
     pub fn listener(&self, listener: usize) -> Box<dyn Iterator<Item = (usize, f64)> + '_> {
         match &self.weights {
             Storage::Dense(cells) => {
@@ -193,7 +193,7 @@ impl Combination {
         }
     }
 
-    /// `A v`: what the speakers collect when listener k hands out `v[k]`.
+    /// `A v`: weights given to each speaker, summed over the listeners k with factors `v[k]`.
     pub fn spread(&self, v: &[f64]) -> Vec<f64> {
         let agents = self.agents;
         let mut out = vec![0.0; agents];
@@ -221,7 +221,7 @@ impl Combination {
         out
     }
 
-    /// `Aᵀ v`: what each listener hears when speaker ℓ says `v[ℓ]`.
+    /// `Aᵀ v`: the weighted mean of `v` over the speakers of each listener.
     pub fn hear(&self, v: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.agents];
         self.hear_into(v, &mut out);
@@ -278,11 +278,11 @@ impl Combination {
         }
     }
 
-    /// The nearest use of A as a left-stochastic matrix: negatives set to zero, columns normalised.
+    /// A as a left-stochastic matrix: negative weights set to zero, columns normalised.
     ///
-    /// A listener left without any weight listens to itself and is named.
+    /// A listener without positive weights gets self-weight one and is listed in [`Stochastic::empty`].
     pub fn stochastic(&self) -> Stochastic {
-        /// Columns already sum to one within rounding: leave their bits alone.
+        /// Columns that sum to one within this are not rescaled.
         const ALREADY: f64 = 1e-12;
         let mut moved = 0.0;
         let mut empty = Vec::new();

@@ -146,7 +146,7 @@ pub fn intervals(panel: &Panel, model: &Model, count: u64, top: usize, seed: u64
     bootstrap.intervals(&draws, top)
 }
 
-/// What drawing is called while it goes on.
+/// Name of the progress stage.
 pub const RESAMPLING: &str = "resampling";
 
 /// Resampling of smoothed beliefs, and by how much more refits from the posts vary than draws from it.

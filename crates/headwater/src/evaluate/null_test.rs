@@ -177,5 +177,5 @@ pub fn significance(panel: &Panel, model: &Model, count: u64, seed: u64) -> Resu
     Ok(CircularShifts::compare(&observed, &draws))
 }
 
-/// What drawing is called while it goes on.
+/// Name of the progress stage.
 pub const SHIFTING: &str = "testing circular shifts";

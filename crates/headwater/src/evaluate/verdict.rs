@@ -10,7 +10,7 @@ use std::fmt;
 /// Level of the permutation test, and the false discovery rate among agents.
 const LEVEL: f64 = 0.05;
 
-/// What a verdict comes to.
+/// Outcome of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -51,7 +51,7 @@ pub struct SignificantAgents {
 #[serde(from = "VerdictJson", into = "VerdictJson")]
 #[non_exhaustive]
 pub struct Verdict {
-    /// What it comes to.
+    /// The outcome.
     pub outcome: Outcome,
     /// Forecast skill on held-out steps, where measured.
     pub skill: Option<Skill>,

@@ -34,7 +34,7 @@ pub fn error_probabilities(model: &Model, truth: usize) -> Result<Vec<f64>, Erro
         .collect())
 }
 
-/// [`error_probabilities`] for one agent, by following its attention backwards: O(N²) a step of memory.
+/// [`error_probabilities`] for one agent, from its weights over past steps: O(N²) per step.
 pub fn error_probability(model: &Model, truth: usize, agent: usize) -> Result<f64, Error> {
     let innovation = known_innovation(model)?;
     let stochastic = model.combination.stochastic().combination;

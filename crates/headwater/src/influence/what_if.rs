@@ -1,4 +1,4 @@
-//! What changes when an agent is removed, or has no evidence.
+//! The effect of removing an agent, or of fixing its opinion.
 
 use super::attribution::{Attribution, BLOCK, settle, strided};
 use crate::combination::{add_scaled, dot};
@@ -7,16 +7,16 @@ use faer::Mat;
 use faer::prelude::Solve;
 use rayon::prelude::*;
 
-/// What is done to an agent in a thought experiment.
+/// A hypothetical change of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Intervention {
-    /// It is gone; its listeners give its weight to the others they hear.
+    /// The agent is removed; its listeners renormalise their other weights.
     Remove,
-    /// It goes on speaking, but always with these log-ratios; all zero is a neutral opinion.
+    /// The agent always states these log-ratios; all zero is a neutral opinion.
     Freeze(Vec<f64>),
 }
 
-/// What would change.
+/// Expected beliefs of the other agents before and after an intervention.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct WhatIf {
@@ -24,9 +24,9 @@ pub struct WhatIf {
     pub others: Vec<usize>,
     /// Their expected log-ratios now, one vector per ratio.
     pub before: Vec<Vec<f64>>,
-    /// And then.
+    /// The same after the intervention.
     pub after: Vec<Vec<f64>>,
-    /// Listeners that heard nobody else and are left to themselves.
+    /// Listeners without another speaker; they keep their own beliefs.
     pub stranded: Vec<usize>,
 }
 
@@ -52,7 +52,7 @@ fn belief(log_ratios: &[f64], hypothesis: usize) -> f64 {
     out[hypothesis]
 }
 
-/// Expected beliefs of the others if one agent were gone or always said the same:
+/// Expected beliefs of the others if one agent were removed or its opinion fixed:
 /// (I − (1−δ)Ãᵀ)⁻¹(δL̄ + (1−δ) r s).
 pub fn what_if(model: &Model, agent: usize, intervention: &Intervention) -> Result<WhatIf, Error> {
     let stochastic = model.combination.stochastic().combination;
@@ -144,7 +144,7 @@ impl<'a> Removals<'a> {
         Ok(Removals { model, stochastic, listeners, expected, inverse })
     }
 
-    /// What would change without each of these agents.
+    /// The effect of removing each of these agents, one at a time.
     pub fn without_each(&self, chosen: &[usize]) -> Result<Vec<WhatIf>, Error> {
         match &self.inverse {
             Some(inverse) => chosen.par_iter().map(|&agent| self.solved(agent, inverse)).collect(),
@@ -152,7 +152,7 @@ impl<'a> Removals<'a> {
         }
     }
 
-    /// What the listeners of an agent give others than it, and those of them who hear nobody else.
+    /// Weight that each listener of an agent gives to others, and the listeners without another speaker.
     fn kept(&self, agent: usize) -> (Vec<(usize, f64)>, Vec<usize>) {
         let rest = |&(listener, weight): &(usize, f64)| {
             // One minus nearly one has few digits: count what is left.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a listener's weights are made of.
+/// Parameterisation of a listener's weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightKind {
@@ -61,7 +61,7 @@ impl std::fmt::Display for WeightsSelection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Cannot be a coincidence.
+    /// Exact: the fit agrees with the data to rounding error more often than chance could explain.
     Certified,
     /// Exactly identified by noise-free contrasts.
     Identified,
@@ -79,7 +79,7 @@ pub struct ColumnDiagnostics {
     pub status: Status,
     /// Numerical rank of its residual covariance.
     pub rank: usize,
-    /// Condition number of what its weights were solved from; large when its speakers are nearly collinear.
+    /// Condition number of its normal equations; large when its speakers are nearly collinear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<f64>,
     /// Typical (root mean square) standard error of one of its weights before any constraint; zero when certified.
@@ -104,11 +104,11 @@ impl ColumnDiagnostics {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Skill {
-    /// 1 − (model's error)/(error of "nobody changes their mind").
+    /// 1 − (model's error)/(error of forecasting no change).
     pub against_persistence: f64,
     /// 1 − (model's error)/(error of each agent's own AR(1)).
     pub against_own_past: f64,
-    /// The same with both told what the others said on the whole a step before: what is left is more than a common trend.
+    /// The same after controlling for the group's previous mean, in the model and in the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_common: Option<f64>,
     /// Number of forecast steps.
@@ -122,21 +122,21 @@ impl Skill {
     }
 }
 
-/// What the state-space learner found beside the network, and how it got there.
+/// Estimates of the state-space learner beside the network, and its convergence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Smoothing {
-    /// Of all that was said.
+    /// Log-likelihood of all observations.
     pub log_likelihood: f64,
     /// Rounds of expectation-maximisation.
     pub rounds: usize,
-    /// Whether another would have gained too little.
+    /// Whether the gain of the last round was below the tolerance.
     pub converged: bool,
     /// Covariance of the noise of a single post, H × H.
     pub noise: Vec<Vec<f64>>,
-    /// What the weights are made of.
+    /// Parameterisation of the weights.
     pub weights: WeightKind,
-    /// Shrinkage of a weight towards what others give the same speaker.
+    /// Shrinkage of a weight towards the mean weight of the same speaker.
     #[serde(alias = "pull")]
     pub shrinkage: f64,
     /// How the kind of weights was chosen, where it was not given.
@@ -147,25 +147,25 @@ pub struct Smoothing {
     /// Strength of each speaker, geometric mean one, where weights are made of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strengths: Option<Vec<f64>>,
-    /// About what a listener gives itself, where weights are made of strengths.
+    /// Typical self-weight, where weights are made of strengths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_weight: Option<f64>,
-    /// The trend that were allowed beside the network.
+    /// Common trends, where they were controlled for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
 
-/// Moods that move beliefs beside the network: what the others of a group said on the whole, a step before.
+/// Common trends beside the network: the lagged mean of the other members of an agent's group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Common {
     /// The group of each agent.
     pub groups: Vec<usize>,
-    /// How far each group follows its trend, by log-ratio.
+    /// Loading of each group on its trend, by log-ratio.
     pub loading: Vec<Vec<f64>>,
 }
 
-/// What a reader should know before trusting a model.
+/// How a model came about, and how well it is known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Diagnostics {
@@ -187,10 +187,10 @@ pub struct Diagnostics {
     /// Time steps learned from, over all passes.
     #[serde(default)]
     pub steps: Option<usize>,
-    /// What the state-space learner found beside the network.
+    /// Estimates of the state-space learner beside the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smoothing: Option<Smoothing>,
-    /// In words, with numbers.
+    /// Warnings as sentences.
     #[serde(default)]
     pub warnings: Vec<String>,
 }

@@ -3,13 +3,13 @@
 use crate::{Combination, Evidence};
 use serde::{Deserialize, Serialize};
 
-/// What kind of thing changed while a network was watched.
+/// Kind of a change of a tracked network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
-    /// Some listeners weigh their speakers differently, or see private observations of another kind.
+    /// Some listeners have other weights, or private observations of another distribution.
     Topology,
-    /// Another hypothesis is true now.
+    /// Another hypothesis is true.
     State,
 }
 
@@ -23,15 +23,15 @@ impl ChangeKind {
     }
 }
 
-/// A change that was noticed.
+/// A change that was detected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DetectedChange {
-    /// The frame at which it was noticed, counted from the first one seen.
+    /// The frame at which it was detected, counted from the first one seen.
     pub step: usize,
-    /// The first frame of the new order, as estimated.
+    /// The first frame after the change, as estimated.
     pub since: usize,
-    /// What kind of thing changed.
+    /// Kind of the change.
     pub kind: ChangeKind,
     /// The listeners concerned; none for a change of state.
     pub listeners: Vec<usize>,
@@ -70,7 +70,7 @@ impl NetworkSnapshot {
     }
 }
 
-/// What a network went through while it was watched; empty unless it was tracked.
+/// Changes and snapshots of a tracked network; empty for other models.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Track {
@@ -78,12 +78,12 @@ pub struct Track {
     pub changes: Vec<DetectedChange>,
     /// From the first to the last.
     pub history: Vec<NetworkSnapshot>,
-    /// When each frame named above was, as people write it: by step, where it is not the step itself.
+    /// Times of the frames named above as text, by step, where they differ from the step number.
     pub times: Vec<(usize, String)>,
 }
 
 impl Track {
-    /// When a frame was.
+    /// Time of a frame as text.
     pub fn time(&self, step: usize) -> String {
         let known = self.times.iter().find(|(known, _)| *known == step);
         known.map_or_else(|| step.to_string(), |(_, time)| time.clone())

@@ -32,15 +32,15 @@ pub struct Model {
     pub adaptation: f64,
     /// How it was learned.
     pub method: Method,
-    /// θ*, where the beliefs were at hand.
+    /// θ*, where it was estimated from the beliefs or is known.
     pub truth: Option<TrueHypothesis>,
     /// Covariance of the private log-likelihood ratios.
     pub innovation: Option<Innovation>,
     /// Private observation models, one per agent.
     pub likelihoods: Option<Vec<Likelihood>>,
-    /// What to know before trusting it.
+    /// How it came about, and how well it is known.
     pub diagnostics: Diagnostics,
-    /// What happened while it was watched.
+    /// Changes and snapshots, where the network was tracked.
     pub track: Track,
 }
 
@@ -89,7 +89,7 @@ pub enum Likelihood {
     Unknown,
 }
 
-/// Checks δ; every room that takes one calls this.
+/// Checks that δ is between 0 and 1.
 pub fn check_adaptation(adaptation: f64) -> Result<(), Error> {
     crate::error::require(
         adaptation > 0.0 && adaptation < 1.0,

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-/// Streams of the one generator.
+/// Streams of the seeded generator, one per purpose.
 #[derive(Clone, Copy)]
 pub(super) enum Purpose {
     Graph = 1,
@@ -31,11 +31,11 @@ pub(super) fn stream(seed: u64, purpose: Purpose) -> ChaCha8Rng {
     rng
 }
 
-/// What happened, and when.
+/// A change that took place in a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorldEvent {
-    /// The first written frame of the new order.
+    /// The first written frame after the change.
     pub step: usize,
     /// "topology", "state" or "likelihoods".
     pub kind: String,
@@ -207,7 +207,7 @@ impl World {
         Ok(&self.log_ratios)
     }
 
-    /// log ψ of the next step, agent by agent, by adapting and combining beliefs: the same world in the paper's words.
+    /// log ψ of the next step, agent by agent, by adapting and combining beliefs as the paper writes it.
     ///
     /// Use one of the two on a world, not both.
     pub fn next_beliefs(&mut self) -> Result<&[f64], Error> {
@@ -241,7 +241,7 @@ impl World {
         (0..self.params.agents).map(|_| self.rng.silence.random::<f64>() < probability).collect()
     }
 
-    /// The truth as of now: the model that an ideal learner would find.
+    /// The true model as of now.
     pub fn truth(&self) -> Model {
         let (agents, ratios) = (self.params.agents, self.params.hypotheses - 1);
         let mut evidence = Vec::with_capacity(agents * ratios);
@@ -265,7 +265,7 @@ impl World {
         }
     }
 
-    /// What has changed so far.
+    /// Changes so far.
     pub fn events(&self) -> &[WorldEvent] {
         &self.events
     }
@@ -399,7 +399,7 @@ impl World {
     }
 }
 
-/// Runs a world to its end: what its agents said, and the truth at the end.
+/// Runs a world to its end: the panel of its beliefs, and the true model at the end.
 ///
 /// ```
 /// use headwater::simulate::{simulate, WorldParams};

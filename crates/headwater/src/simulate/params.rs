@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Networks are drawn pair by pair; beyond this size that takes hours.
 const MOST_AGENTS: usize = 1_000_000;
 
-/// Shape of a random network. All are undirected; every agent also hears itself.
+/// Shape of a random network. All are undirected; every agent also has a self-weight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkShape {
@@ -26,7 +26,7 @@ pub enum NetworkShape {
     },
 }
 
-/// How private observations depend on the hypothesis.
+/// Distribution of the private observations under each hypothesis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Likelihoods {
@@ -41,7 +41,7 @@ pub enum Likelihoods {
     },
 }
 
-/// What changes while a world runs. Steps count written frames; the frame of that number is the first changed one.
+/// A change at a scheduled step of a world. Steps count written frames; the frame of that number is the first changed one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScheduledChange {
@@ -59,14 +59,14 @@ pub enum ScheduledChange {
         /// To which.
         to: Option<usize>,
     },
-    /// Once, other agents become the influential ones and all private likelihoods are drawn anew.
+    /// Once, other agents become the influential ones and all private likelihoods are drawn again.
     Likelihoods {
         /// When.
         at: usize,
     },
 }
 
-/// As the command line writes it: `appendix`, `released`, `gaussian` or `gaussian:DIM`.
+/// Parses `appendix`, `released`, `gaussian` or `gaussian:DIM`.
 ///
 /// ```
 /// use headwater::simulate::Likelihoods;
@@ -94,7 +94,7 @@ impl FromStr for Likelihoods {
     }
 }
 
-/// As the command line writes it: `topology:EVERY:PROBABILITY`, `state:STEP[:INDEX]` or `likelihoods:STEP`.
+/// Parses `topology:EVERY:PROBABILITY`, `state:STEP[:INDEX]` or `likelihoods:STEP`.
 ///
 /// ```
 /// use headwater::simulate::ScheduledChange;
@@ -129,7 +129,7 @@ impl FromStr for ScheduledChange {
 /// | `agents` | 20 | N | ≥ 2 |
 /// | `network` | er | shape of the support | |
 /// | `edge_probability` | 0.2 | of `er` and inside `blocks` | (0, 1] |
-/// | `rule` | uniform | how listeners divide attention | |
+/// | `rule` | uniform | weights of the edges | |
 /// | `hypotheses` | 5 | size of Θ | ≥ 2 |
 /// | `likelihoods` | appendix | private observations | |
 /// | `influential` | 3 | agents 0…k−1 are well informed | ≤ N |
