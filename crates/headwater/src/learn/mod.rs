@@ -1,4 +1,4 @@
-//! Learners: a [`Panel`](crate::Panel) in, a [`Model`](crate::Model) out.
+//! Learners: a [`Panel`](crate::Panel) or a stream of [`Frame`](crate::Frame)s in, a [`Model`](crate::Model) out.
 
 mod ar_baseline;
 mod common_trend;

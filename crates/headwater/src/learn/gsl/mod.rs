@@ -4,12 +4,12 @@
 //! each, and a [`Model`] on demand.
 //!
 //! Legend for the kernels: x = Λ_{i−1} − m0, y = Λ_i − m1 with m1, m0 the window means, c = 1−δ, μ the learning rate;
-//! the update is A ← A + μc·x(y − c·Aᵀx)ᵀ, which is the paper's with its L̂ folded in. Columns of A do not see each other.
+//! the update is A ← A + μc·x(y − c·Aᵀx)ᵀ, which is the paper's with its L̂ substituted. Columns of A are updated independently.
 //!
 //! The block form does B of these updates at once. Their regressors are common to all columns, so with X and Y the
 //! N × BH matrices of the block and G the strictly block-lower part of XᵀX,
 //! (I + μc²G) R = Yᵀ − c·XᵀA and A ← A + μc·XR give the same A as B single steps, at the speed of matrix products;
-//! row i of R is the residual that step i met.
+//! row i of R is the residual of step i.
 
 mod kernels;
 mod params;
@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use tuning::bound;
 
-/// Below this many agents single steps beat the block kernel (measured: `cargo bench --bench gsl`).
+/// Below this many agents single steps are faster than the block kernel (measured: `cargo bench --bench gsl`).
 const BLOCK_AGENTS: usize = 96;
 
 /// Columns of A per task; a function of N alone, so that the thread count changes no bit.
@@ -45,7 +45,7 @@ fn block_width(agents: usize) -> usize {
     (agents / 2).clamp(32, 128)
 }
 
-/// The learner. Serialisable at any step; reloaded, it continues bit for bit.
+/// The learner. Saved at any step and loaded again, it continues with the same bits.
 ///
 /// ```
 /// use headwater::{Frame, Roster, learn::gsl::{Gsl, GslParams}};
@@ -65,7 +65,7 @@ pub struct Gsl {
     known: Option<Evidence>,
     /// Allowed speakers of each listener, ascending.
     support: Option<Vec<Vec<usize>>>,
-    /// Where it started, unless from equal weights.
+    /// Initial weights, unless equal.
     initial: Option<Vec<f64>>,
     /// A, column by column.
     columns: Vec<f64>,
@@ -99,7 +99,7 @@ struct Pending {
 }
 
 impl Gsl {
-    /// A learner that has seen nothing.
+    /// A learner before its first frame.
     pub fn new(roster: Roster, mut params: GslParams) -> Result<Self, Error> {
         params.check()?;
         // Kept beside the other parameters while learning, and recorded with them in the model.
@@ -140,7 +140,7 @@ impl Gsl {
         }
     }
 
-    /// Starts from these weights instead.
+    /// Replaces the initial weights.
     pub fn starting_from(mut self, initial: &Combination) -> Result<Self, Error> {
         same("agents of the initial matrix", initial.agents(), self.agents())?;
         self.columns = initial.to_columns();
@@ -179,7 +179,7 @@ impl Gsl {
         Ok(self)
     }
 
-    /// Sets the weights to where learning starts.
+    /// Sets the weights to their initial values.
     fn start(&mut self) {
         let agents = self.agents();
         if let Some(initial) = &self.initial {
@@ -192,7 +192,7 @@ impl Gsl {
         self.restrict();
     }
 
-    /// A learner that has seen nothing yet, with the same knowledge and start but these parameters.
+    /// A learner before its first frame, with the same support, evidence and initial weights but these parameters.
     pub fn afresh(&self, params: GslParams) -> Result<Self, Error> {
         let mut fresh = Gsl::new(self.roster.clone(), params)?;
         fresh.known.clone_from(&self.known);
@@ -207,7 +207,7 @@ impl Gsl {
         self.known.is_some()
     }
 
-    /// Whether the parts of a learner read from elsewhere fit together.
+    /// Whether the parts of a learner that was read from a file are consistent.
     pub fn is_sound(&self) -> bool {
         let (agents, ratios) = (self.agents(), self.ratios());
         let cells = agents * ratios;
@@ -263,8 +263,8 @@ impl Gsl {
         Ok(self.updated(forecast))
     }
 
-    /// Learns from the next frames of a panel, at most about `limit` of them, and goes on to the next pass when the
-    /// panel is through. `None` when all passes are done. However the calls are cut, the result has the same bits.
+    /// Learns from the next frames of a panel, at most about `limit` of them, and begins the next pass at its end. `None`
+    /// when all passes are done. The result has the same bits for any sequence of limits.
     ///
     /// The panel must be complete (see [`Panel::carry_forward`]) and the same at every call.
     pub fn advance(&mut self, panel: &Panel, limit: usize) -> Result<Option<Update>, Error> {
@@ -272,7 +272,7 @@ impl Gsl {
         self.advance_within(panel, 0..panel.steps(), limit, count_from)
     }
 
-    /// [`Gsl::advance`] on a stretch of a panel; forecasts count from frame `count_from` of the stretch on.
+    /// [`Gsl::advance`] on a range of steps; forecasts count from frame `count_from` of the range on.
     fn advance_within(
         &mut self,
         panel: &Panel,
@@ -320,8 +320,7 @@ impl Gsl {
         Ok(Some(self.updated(forecast)))
     }
 
-    /// Whether the last frames learned from are the panel's at the same steps: a learner is only continued on the data
-    /// it was stopped on.
+    /// Whether the last frames learned from are the panel's at the same steps, so that learning can continue on it.
     pub fn remembers(&self, panel: &Panel) -> bool {
         let width = self.agents() * self.ratios();
         let held = self.window.seen.min(self.params.window + 1);
@@ -333,7 +332,7 @@ impl Gsl {
             })
     }
 
-    /// Begins the next pass: the window and the batch start anew, the weights stay.
+    /// Begins the next pass: window and batch are emptied, the weights are kept.
     pub fn restart(&mut self) {
         self.window.seen = 0;
         self.window.sum.fill(0.0);
@@ -364,7 +363,7 @@ impl Gsl {
         (block_width(self.agents()) / self.ratios()).max(1)
     }
 
-    /// Takes a frame into the window; once the window is full, x and y of this step join the pending ones.
+    /// Adds a frame to the window; once the window is full, x and y of this step are added to the pending ones.
     fn take(&mut self, frame: &[f64], count_from: usize) {
         let (window, seen) = (self.params.window, self.window.seen);
         let slots = window + 1;
@@ -505,7 +504,7 @@ impl Gsl {
         }
     }
 
-    /// Clears what the support forbids.
+    /// Sets weights outside of the support to zero.
     fn restrict(&mut self) {
         let Some(support) = &self.support else { return };
         let agents = self.roster.agents().len();
@@ -535,7 +534,7 @@ impl Gsl {
     /// A as learned so far.
     pub fn combination(&self) -> Combination {
         let dense = Combination::from_columns(self.columns.clone(), self.agents())
-            .expect("updates that leave the numbers are errors");
+            .expect("an update that overflows is an error");
         if self.support.is_some() { dense.to_sparse() } else { dense }
     }
 
@@ -563,7 +562,7 @@ impl Gsl {
         Evidence::from_matrix(evidence.as_ref())
     }
 
-    /// The model as of now, from what a stream leaves behind: θ* from the frames of the window.
+    /// The model as of now, with θ* from the frames of the window.
     pub fn model(&self) -> Result<Model, Error> {
         self.clone().into_model()
     }

@@ -4,14 +4,14 @@ use crate::error::require;
 use crate::{Error, Evidence, model};
 use serde::{Deserialize, Serialize};
 
-/// What each column of A must satisfy after an update.
+/// Constraint on each column of A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constraint {
     /// Nothing, as in the paper.
     #[default]
     Free,
-    /// Non-negative and summing to one: the nearest such column.
+    /// Non-negative and summing to one, by projection on the simplex.
     Simplex,
 }
 
@@ -24,8 +24,8 @@ pub enum Constraint {
 /// | `learning_rate` | 0.1 | μ | > 0 |
 /// | `batch` | 1 | W, steps averaged into one update | ≥ 1 |
 /// | `sparsity` | 0 | α, soft threshold μα after each update | ≥ 0 |
-/// | `passes` | 1 | times the data are gone through | ≥ 1 |
-/// | `constraint` | free | what columns must satisfy | |
+/// | `passes` | 1 | passes over the data | ≥ 1 |
+/// | `constraint` | free | constraint on the columns | |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
 /// | `evidence` | none | L̄ where it is known; the regressors are then not centred | N × H |
 /// | `initial` | none | the first weights, column by column; equal weights when not given | N² numbers |
@@ -41,9 +41,9 @@ pub struct GslParams {
     pub batch: usize,
     /// α.
     pub sparsity: f64,
-    /// How often the panel is gone through.
+    /// Passes over the panel.
     pub passes: usize,
-    /// What columns must satisfy.
+    /// Constraint on the columns.
     pub constraint: Constraint,
     /// For each listener the speakers it may hear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,11 +85,11 @@ impl GslParams {
         require(self.passes >= 1, "passes", self.passes, "at least 1")
     }
 
-    /// Frames that make the first update possible.
+    /// Frames needed for the first update.
     pub fn needed(&self) -> usize {
         self.window + 1 + self.batch
     }
 }
 
-/// Windows and batches longer than this are slips of the keyboard.
+/// Largest window and batch accepted.
 const LONGEST: usize = 1_000_000_000;

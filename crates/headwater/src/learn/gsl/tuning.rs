@@ -53,7 +53,7 @@ pub(super) fn bound(mut x: Mat<f64>, ratios: usize, adaptation: f64, centre: boo
     2.0 * count / (keep * keep * largest_eigenvalue(&gram))
 }
 
-/// Power iteration on a positive semi-definite matrix; the bound needs two digits, it gets six.
+/// Largest eigenvalue of a positive semi-definite matrix by power iteration, to six digits.
 fn largest_eigenvalue(matrix: &Mat<f64>) -> f64 {
     let size = matrix.nrows();
     let mut v = Mat::from_fn(size, 1, |row, _| 1.0 + (row as f64 * 0.618).fract());
@@ -77,9 +77,9 @@ fn largest_eigenvalue(matrix: &Mat<f64>) -> f64 {
 /// Share of a panel that [`held_out`] keeps from the learner.
 const HELD_OUT: f64 = 0.2;
 
-/// Forecast errors on the last fifth of a panel, by a learner that has seen only the rest and learns no more.
+/// Forecast errors on the last fifth of a panel, by a learner that is trained on the rest and then held fixed.
 ///
-/// `learner` must be fresh.
+/// `learner` must not have seen any frame.
 pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
     let split = panel.steps() - (panel.steps() as f64 * HELD_OUT).ceil() as usize;
     let overlap = learner.params.window + 1;
@@ -100,7 +100,7 @@ pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
     Ok(Forecast { end: panel.steps(), ..forecast })
 }
 
-/// Settings worth trying on this panel: windows up to a fifth of it, learning rates below the stability bound.
+/// Settings to try on this panel: windows up to a fifth of it, learning rates below the stability bound.
 /// `known_evidence` as in [`stability_bound`].
 pub fn candidates(panel: &Panel, base: &GslParams, known_evidence: bool) -> Result<Vec<GslParams>, Error> {
     let mut out = Vec::new();
@@ -117,7 +117,7 @@ pub fn candidates(panel: &Panel, base: &GslParams, known_evidence: bool) -> Resu
     Ok(out)
 }
 
-/// Sparsities worth trying once window and learning rate are chosen, none included.
+/// Sparsities to try once window and learning rate are chosen, none included.
 pub fn sparser(best: &GslParams, agents: usize) -> Vec<GslParams> {
     // A threshold of 1/N would remove uniform weights in 1/μ steps.
     let unit = 1.0 / agents as f64;

@@ -1,25 +1,25 @@
-//! What a tracker knows of one listener.
+//! State of a tracker for one listener.
 
 use super::change_detector::ChangeDetector;
 use crate::model::ColumnDiagnostics;
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-/// One listener under watch.
+/// State of one listener.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct WatchedListener {
-    /// The first step its present weights hold for.
+    /// The first step of its present weights.
     pub(super) since: usize,
-    /// When to fit again, in frames seen.
+    /// Number of frames at which to fit again.
     pub(super) next: usize,
-    /// Frames since `since` when symbols were last looked for.
+    /// Frames since `since` at the last search for symbols.
     pub(super) searched: usize,
     pub(super) known: Option<KnownColumn>,
-    /// Whether what is known is of the time before a change.
+    /// Whether the estimate is from before a change.
     pub(super) stale: bool,
 }
 
-/// What is known of a listener.
+/// Estimate of one listener's column.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct KnownColumn {
     /// (1−δ) times its weights, zeros left out.
@@ -28,23 +28,23 @@ pub(super) struct KnownColumn {
     /// Residual covariance, H × H.
     #[serde(with = "crate::learn::saved")]
     pub(super) covariance: Mat<f64>,
-    /// What its free fit says of 1−δ, and how surely.
+    /// 1−δ by its unconstrained fit, and the precision of that.
     pub(super) vote: (f64, f64),
     /// Standard errors of its evidence.
     pub(super) errors: Vec<f64>,
-    /// Mean residual in the present state, and of how many steps.
+    /// Mean residual in the present state, and its number of steps.
     pub(super) mean: (Vec<f64>, usize),
     pub(super) guard: ChangeDetector,
 }
 
-/// What one step says of one listener.
+/// Residual of one listener at one step, and the onset of a change that it reveals.
 pub(super) struct ListenerResidual {
     pub(super) residual: Vec<f64>,
     pub(super) onset: Option<usize>,
 }
 
 impl KnownColumn {
-    /// Squared error of having expected the usual residual, which this one then joins.
+    /// Squared error of forecasting the mean residual, which is then updated.
     pub(super) fn forecast_error(&mut self, residual: &[f64]) -> f64 {
         let (mean, count) = &mut self.mean;
         *count += 1;
@@ -58,19 +58,19 @@ impl KnownColumn {
 }
 
 impl WatchedListener {
-    /// Starts anew at a step; what was known stays as the best guess.
+    /// Restarts at a step; the former estimate is kept until the next fit.
     pub(super) fn restart(&mut self, since: usize, seen: usize) {
         (self.since, self.next, self.searched, self.stale) = (since, seen, 0, true);
     }
 
-    /// After a change of state frequencies start anew, and means are others.
+    /// Resets symbol counts and means after a change of state.
     pub(super) fn forget_state(&mut self) {
         if let Some(known) = &mut self.known {
             known.mean.1 = 0;
         }
         match self.known.as_mut().map(|known| &mut known.guard) {
             Some(ChangeDetector::PrivateLikelihoods { counts, .. }) => counts.fill(0),
-            // The mean residual is another now: no guard until the next fit has seen enough of it.
+            // The mean residual has changed: no detection until the next fit has enough steps.
             Some(guard @ ChangeDetector::Errors { .. }) => *guard = ChangeDetector::Open,
             _ => {}
         }

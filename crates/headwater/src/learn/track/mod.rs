@@ -1,13 +1,13 @@
-//! Tracking: a network watched frame by frame, and what changes in it.
+//! Tracking: the network of a stream, frame by frame, and its changes.
 //!
-//! In: one complete frame after another. Out: a [`Change`] when one is noticed, and at any time a [`Model`] of what holds
-//! now. The statistics are those of the whitened learner: a ring of moments for all that was seen, a window of frames for
-//! the symbols, and per listener a guard that knows what its next frame may look like.
+//! In: one complete frame after another. Out: each [`DetectedChange`], and at any time a [`Model`]. The statistics are those
+//! of the whitened learner: a ring of moments of all frames, a window of frames for the symbols, and a change detector per
+//! listener.
 //!
-//! A listener whose weights change leaves its guard: its residual is none of its atoms, its noise-free contrasts are not
-//! zero, or, where everything is noisy, its errors are larger than they used to be for too long (CUSUM). Only that listener
-//! starts anew. A change of the true state leaves all of that as it was and shows in which symbols occur: the residual
-//! over δ *is* the log-likelihood ratio of the private observation, and its sum against the present truth is a CUSUM too.
+//! A change of a listener's weights shows in its residuals: they are none of the known atoms, or noise-free contrasts are
+//! not zero, or, where all directions are noisy, the errors grow (CUSUM). Only that listener is fitted again. A change of
+//! the true state does not affect the weights but the frequencies of the symbols: the residual over δ is the
+//! log-likelihood ratio of the private observation, and its sum against the present truth is a CUSUM as well.
 
 mod change_detector;
 mod listener;
@@ -31,16 +31,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use truth_detector::TruthDetector;
 
-/// How far back a tracker looks for what it cannot know exactly.
+/// How far back the statistical fits of a tracker reach.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
-    /// To the last change of the listener.
+    /// To the last change of the listener's weights.
     #[default]
     All,
-    /// Every step back counts this much less.
+    /// Weights decay by this factor per step.
     Forget(f64),
-    /// This many steps.
+    /// A window of this many steps.
     Recent(usize),
 }
 
@@ -56,7 +56,7 @@ impl Memory {
         }
     }
 
-    /// Steps that count, about.
+    /// Effective number of steps.
     fn steps(self) -> usize {
         match self {
             Memory::All => usize::MAX,
@@ -71,22 +71,22 @@ impl Memory {
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `whitened` | | the learner's own parameters | |
-/// | `memory` | all | how far back statistical fits look | λ in (0, 1), or ≥ 3 steps |
+/// | `memory` | all | how far back statistical fits reach | λ in (0, 1), or ≥ 3 steps |
 /// | `window` | none | frames kept for symbols; chosen from N and H when not given | ≥ 16 |
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrackParams {
     /// The learner's own parameters.
     pub whitened: WhitenedParams,
-    /// How far back statistical fits look.
+    /// How far back statistical fits reach.
     pub memory: Memory,
     /// Frames kept for symbols.
     pub window: Option<usize>,
 }
 
-/// A weight above this is heard.
+/// Weights below this count as zero.
 const HEARD: f64 = 1e-6;
 
-/// Steps a report waits for other listeners that noticed the same change.
+/// Steps for which a change is held back to collect all its listeners.
 const GATHER: usize = 2;
 
 /// Transitions per stretch of the ring, at least.
@@ -95,13 +95,13 @@ const STRETCH: usize = 32;
 /// Frames kept, at least.
 const WINDOW: usize = 256;
 
-/// Transitions beyond what the unknowns ask for before a first fit, and between two.
+/// Transitions beyond the number of unknowns before the first fit, and between two fits.
 const SPARE: usize = 10;
 
-/// Bytes the ring of moments may take, about.
+/// Approximate limit of the bytes of the ring of moments.
 const RING_BYTES: usize = 2_000_000_000;
 
-/// A network under watch.
+/// A learner for networks that change.
 ///
 /// ```
 /// use headwater::learn::track::{Tracker, TrackParams};
@@ -129,7 +129,7 @@ pub struct Tracker {
     base: usize,
     /// Frames seen in all.
     seen: usize,
-    /// Who was silent in the last frame but one, and in the last; nobody where empty.
+    /// Silent agents of the last frame but one, and of the last; none where empty.
     silent: [Vec<bool>; 2],
     largest: f64,
     ring: Ring,
@@ -138,18 +138,18 @@ pub struct Tracker {
     watches: Vec<WatchedListener>,
     adaptation: Option<f64>,
     state: TruthDetector,
-    /// A change of topology that waits for other listeners.
+    /// A change of topology whose listeners are being collected.
     gathering: Option<DetectedChange>,
     ready: VecDeque<DetectedChange>,
     track: Track,
-    /// Squared errors of forecasting each frame from the one before, and of "nobody changes their mind".
+    /// Squared errors of forecasting each frame from the one before, and of forecasting no change.
     errors: Vec<(f64, f64)>,
-    /// What the latest fit of everybody had to say of who cannot be told apart.
+    /// Warnings of the latest fit of all listeners about agents that cannot be told apart.
     remarks: Vec<String>,
 }
 
 impl Tracker {
-    /// A tracker that has seen nothing.
+    /// A tracker before its first frame.
     pub fn new(roster: Roster, params: TrackParams) -> Result<Self, Error> {
         params.whitened.check()?;
         params.memory.check()?;
@@ -177,7 +177,7 @@ impl Tracker {
         let watch = WatchedListener { since: 1, next: 0, searched: 0, known: None, stale: false };
         Ok(Tracker {
             window,
-            // Short enough that forgetting a stretch as one is forgetting step by step.
+            // Short enough that all steps of a stretch have nearly the same weight.
             stretch: STRETCH.max(window / 8).min(params.memory.steps() / 8).max(1),
             frames: Vec::new(),
             base: 0,
@@ -234,7 +234,7 @@ impl Tracker {
         self.ready.drain(..).collect()
     }
 
-    /// How well each frame from a step on was forecast from what was known before it.
+    /// Errors of the one-step forecasts of all frames from a step on, each made before its frame was used.
     pub fn forecast(&self, from: usize) -> Forecast {
         let mut forecast = Forecast { from: from.max(1), end: self.seen, ..Forecast::default() };
         for (error, persistence) in self.errors.iter().skip(forecast.from - 1) {
@@ -245,7 +245,7 @@ impl Tracker {
         forecast
     }
 
-    /// Whose network it is.
+    /// Names of agents and hypotheses.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }
@@ -275,7 +275,7 @@ impl Tracker {
         &self.frames[(step - self.base) * self.width()..][..self.width()]
     }
 
-    /// Compares the latest frame with what every listener's guard expects.
+    /// Tests the latest frame for changes, listener by listener.
     fn look(&mut self) {
         let step = self.seen - 1;
         let (agents, ratios, largest) = (self.roster.agents().len(), self.roster.ratios(), self.largest);
@@ -337,10 +337,10 @@ impl Tracker {
         }
     }
 
-    /// Evidence of this step for each hypothesis and against the present truth, and how much of it makes a change.
+    /// Log-likelihood ratio of this step for each hypothesis against the present truth, and the threshold of a change.
     ///
-    /// Exact listeners speak for themselves. Where there are none, those with noisy weights do: their residuals relative
-    /// to what is usual, and with a limit that allows for errors in the weights, which last as long as beliefs do.
+    /// From exact listeners where there are any. Otherwise from those with estimated weights: their residuals relative to
+    /// the mean, with a threshold that allows for errors of the weights, which persist as long as beliefs do.
     fn toward(&self, watches: &[WatchedListener], glances: &[Option<ListenerResidual>]) -> Option<(Vec<f64>, f64)> {
         let adaptation = self.adaptation?;
         let (truth, hypotheses) = (self.state.truth, self.roster.hypotheses().len());
@@ -378,7 +378,7 @@ impl Tracker {
         limit.map(|limit| (toward, limit))
     }
 
-    /// Closes a stretch of the ring when it is full, and drops frames that nobody needs.
+    /// Adds a full stretch to the ring, and drops frames that are no longer needed.
     fn store(&mut self) {
         let width = self.width();
         if self.seen - self.open >= self.stretch {
@@ -388,7 +388,7 @@ impl Tracker {
             match self.params.memory {
                 Memory::All => {}
                 Memory::Recent(steps) => self.ring.drop_before(self.seen.saturating_sub(steps)),
-                // What counts less than a millionth does not count.
+                // Weights below a millionth are dropped.
                 Memory::Forget(factor) => {
                     let steps = (1e-6f64.ln() / factor.ln()).ceil() as usize;
                     self.ring.drop_before(self.seen.saturating_sub(steps));
@@ -402,8 +402,7 @@ impl Tracker {
         }
     }
 
-    /// The moments of all transitions since a step, as far back as memory goes; spread is about the mean of the present
-    /// state and of former ones, each by itself.
+    /// The moments of all transitions since a step within the memory, centred on the mean of each state.
     fn moments(&self, since: usize) -> Moments {
         let (agents, ratios, width) = (self.roster.agents().len(), self.roster.ratios(), self.width());
         let mut parts = [Moments::empty(agents, ratios), Moments::empty(agents, ratios)];

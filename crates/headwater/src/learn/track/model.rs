@@ -8,11 +8,11 @@ use crate::model::{
 };
 use crate::{Combination, Error, Evidence, Model, Panel};
 
-/// Numbers the history may hold, about; beyond it every other snapshot is dropped.
+/// Approximate limit of the numbers in the history; beyond it every other snapshot is dropped.
 const HISTORY: usize = 4_000_000;
 
 impl Tracker {
-    /// What holds now. Errors: not enough seen yet.
+    /// The model as of now. Errors: not enough frames yet, or no belief changes.
     pub fn model(&self) -> Result<Model, Error> {
         let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
         let params = &self.params.whitened;
@@ -128,7 +128,7 @@ impl Tracker {
         warnings
     }
 
-    /// Remembers what is known now.
+    /// Adds the present network to the history.
     pub(super) fn snapshot(&mut self) {
         let Ok(Model { combination, evidence, .. }) = self.model() else { return };
         let size = combination.edges().count();

@@ -12,23 +12,23 @@ use crate::model::{self, ColumnDiagnostics, Status};
 use crate::{Error, Panel};
 use std::collections::BTreeMap;
 
-/// Weights solved from something conditioned worse than this are solved again later, when more was seen.
+/// Certified weights with a larger condition number are solved again with more frames.
 const POOR: f64 = 1e5;
 
-/// Steps of the present state before its mean residual means something.
+/// Steps of the present state needed for a mean residual.
 const STEPS_FOR_A_MEAN: usize = 100;
 
-/// What a fit says of one listener.
+/// The fit of one listener.
 struct ListenerFit<'a> {
     weights: Vec<(usize, f64)>,
     fit: Fit,
     standing: &'a Standing,
     split: Option<&'a Split>,
-    /// Transitions behind it, or what forgetting left of them.
+    /// Effective number of transitions.
     transitions: f64,
-    /// Speakers it chose from.
+    /// Number of regressors.
     speakers: usize,
-    /// How surely its weights are known, where they are estimates.
+    /// Standard errors of the weights, where they are not exact.
     precision: Option<Precision>,
     /// Variance of 1−δ̂, and δ̂.
     vote: f64,
@@ -56,7 +56,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// Fits some listeners to what was seen since a step. Whether anything came out of it.
+    /// Fits some listeners to the transitions since a step. Returns whether any estimate was updated.
     fn fit(&mut self, since: usize, listeners: Vec<usize>) -> Result<bool, Error> {
         let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
         let seen = self.seen.saturating_sub(since);
@@ -87,7 +87,7 @@ impl Tracker {
         let fits = fit::fits(&design, params)?;
         let given = params.adaptation.or(self.certain_adaptation());
         let adaptation = given.unwrap_or_else(|| {
-            // Those not fitted now still have their say.
+            // The estimates of listeners not fitted now count as well.
             let others = self
                 .watches
                 .iter()
@@ -154,13 +154,13 @@ impl Tracker {
         for (listener, known) in listeners.into_iter().zip(found) {
             let certified = known.column.status == Status::Certified;
             let watch = &mut self.watches[listener];
-            // What was certain stays so unless it can be had better.
+            // A certified column is kept unless the new one is better conditioned.
             let better = |old: &KnownColumn| certified && known.column.condition < old.column.condition;
             let certain = |old: &&KnownColumn| old.column.status == Status::Certified;
             if !watch.stale && watch.known.as_ref().filter(certain).is_some_and(|old| !better(old)) {
                 continue;
             }
-            // After a change the former weights are the better guess until there is enough to go by.
+            // After a change the former weights are kept until the new fit has enough transitions.
             if watch.known.is_some() && watch.stale && !certified && matches!(known.guard, ChangeDetector::Open) {
                 continue;
             }
@@ -185,14 +185,14 @@ impl Tracker {
         Ok(learned)
     }
 
-    /// What a fit says of a listener, with its guard, from the frames of the window since `first`.
+    /// The estimate of a listener with its change detector, from the frames of the window since `first`.
     fn known(&self, listener: usize, found: ListenerFit<'_>, first: usize) -> KnownColumn {
         let ListenerFit { weights, fit, standing, split, transitions, speakers, precision, vote, adaptation } = found;
         let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
         let past: Vec<Vec<f64>> = (first + 1..self.seen)
             .map(|step| residual(&weights, listener, self.frame(step - 1), self.frame(step), agents, ratios))
             .collect();
-        // In another state the mean was another.
+        // The mean differs between states.
         let present = past.len().min(self.seen - self.state.since);
         let lately = &past[past.len() - present..];
         let usual = |ratio: usize| lately.iter().map(|row| row[ratio]).sum::<f64>() / present.max(1) as f64;
@@ -209,12 +209,12 @@ impl Tracker {
             }
             None if standing.rank < ratios => {
                 let quiet = ratios - standing.rank;
-                // A fit that could have made its contrasts small by chance guards nothing.
+                // Contrasts that may be small by overfitting are not tested.
                 let sure = transitions >= (5 * speakers / quiet + 20) as f64;
                 let guard = ChangeDetector::contrasts(&fit.covariance, quiet, &mean, &centred(), self.largest);
                 guard.filter(|_| sure).unwrap_or(ChangeDetector::Open)
             }
-            // Likewise; and a mean wants its time.
+            // Likewise, and with too few steps for a mean.
             None if speakers as f64 > 0.2 * transitions || present < STEPS_FOR_A_MEAN => ChangeDetector::Open,
             None => ChangeDetector::errors(&fit.covariance, &mean, &centred(), (transitions, speakers), agents)
                 .unwrap_or(ChangeDetector::Open),
@@ -241,7 +241,7 @@ impl Tracker {
         }
     }
 
-    /// Lets the private observations of a listener that has become exact speak for a hypothesis, from a step on.
+    /// Adds the log-likelihood ratios of a listener that has become exact, from a step on.
     fn credit(&mut self, listener: usize, first: usize) {
         let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
         let Some(known) = self.watches[listener].known.as_ref().filter(|known| known.guard.is_exact()) else { return };

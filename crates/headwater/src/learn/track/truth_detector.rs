@@ -1,9 +1,9 @@
-//! Which hypothesis is true, by the private observations, and when that changes.
+//! The true hypothesis by the private observations, and its changes.
 
 use super::change_detector::EVIDENCE;
 use serde::{Deserialize, Serialize};
 
-/// Which hypothesis is true, by the private observations.
+/// The true hypothesis by the private observations, with a CUSUM against each other one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct TruthDetector {
     pub(super) truth: usize,
@@ -11,9 +11,9 @@ pub(super) struct TruthDetector {
     pub(super) since: usize,
     /// Log-likelihood of each hypothesis since then, up to a constant.
     pub(super) scores: Vec<f64>,
-    /// Whether the truth has once been clearly ahead of each.
+    /// Whether the truth has once exceeded each by the threshold.
     pub(super) settled: Vec<bool>,
-    /// Evidence for each other hypothesis since it last was nil, and when that was.
+    /// CUSUM of each other hypothesis, and the step at which it was last zero.
     pub(super) doubts: Vec<(f64, usize)>,
 }
 
@@ -28,7 +28,7 @@ impl TruthDetector {
         }
     }
 
-    /// Among the hypotheses that were never clearly behind, the likeliest is the truth.
+    /// Takes the likeliest of the hypotheses not yet excluded as the truth.
     pub(super) fn settle(&mut self) {
         let open = (0..self.scores.len()).filter(|&hypothesis| !self.settled[hypothesis]);
         let best = open.fold(self.truth, |best, next| if self.scores[next] > self.scores[best] { next } else { best });
@@ -40,7 +40,7 @@ impl TruthDetector {
         self.settled.iter_mut().zip(&self.scores).for_each(|(settled, score)| *settled |= lead - score > EVIDENCE);
     }
 
-    /// Takes one step's evidence for each hypothesis against the truth; the new truth and its onset when it changed.
+    /// Adds the log-likelihood ratios of one step. Returns the new truth and its onset when it has changed.
     pub(super) fn step(&mut self, toward: &[f64], limit: f64, step: usize) -> Option<(usize, usize)> {
         self.scores.iter_mut().zip(toward).for_each(|(score, toward)| *score += toward);
         for ((doubt, onset), (toward, settled)) in self.doubts.iter_mut().zip(toward.iter().zip(&self.settled)) {

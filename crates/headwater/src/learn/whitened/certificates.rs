@@ -8,7 +8,7 @@ use crate::{Error, Panel, progress};
 use faer::Mat;
 use rayon::prelude::*;
 
-/// Share of steps at which an agent may say exactly what it said before and still be certified.
+/// Largest share of exactly repeated beliefs of a certified agent.
 pub(super) const MOST_REPEATS: f64 = 0.1;
 
 /// Sums of exact weights that differ by less are the same.
@@ -26,7 +26,7 @@ fn on_a_grid(cells: &[f64]) -> bool {
     })
 }
 
-/// For each agent the share of transitions at which it does not move at all.
+/// For each agent the share of transitions at which its belief does not change.
 pub(super) fn repeats(panel: &Panel) -> Vec<f64> {
     let (agents, width) = (panel.agents(), panel.agents() * panel.ratios());
     let mut still = vec![0usize; agents];
@@ -41,8 +41,8 @@ pub(super) fn repeats(panel: &Panel) -> Vec<f64> {
     still.into_iter().map(|still| still as f64 / (panel.steps() - 1) as f64).collect()
 }
 
-/// The splits of all listeners that can be afforded, with the certificates that chance, grids, repetition or copies
-/// could have written struck out; and how many listeners were left out.
+/// The splits of all listeners within the budget, and how many listeners are beyond it. A split that rounding to a grid,
+/// repeated beliefs or copied series could explain is not certified.
 pub(crate) fn splits(
     panel: &Panel,
     means: &Means,
@@ -55,7 +55,7 @@ pub(crate) fn splits(
     let sizes: Vec<usize> = (0..fits.len()).map(|position| design.regressors(position).len()).collect();
     let (affordable, left_out) = affordable(fits, &sizes, (panel.steps() - 1) * ratios, params.budget);
     let data = transitions_of(panel, means);
-    // Exact relations among numbers on a grid, or among repeated ones, are no sign of anything.
+    // Exact relations among rounded or repeated numbers are no evidence.
     let (coarse, repeats) = (on_a_grid(panel.cells()), repeats(panel));
     let stage = progress::stage("looking for symbols", affordable.len() as u64);
     let found: Vec<(usize, Option<Split>)> = affordable
@@ -69,7 +69,7 @@ pub(crate) fn splits(
             let found = |mix: &Mat<f64>| symbols::split(&data, listener, speakers, &start, mix, sum);
             let mut split = found(&fit::mixing(&fit.covariance));
             if ratios > 1 && !split.as_ref().is_some_and(|split| split.certified) {
-                // Blurred beliefs drown the quiet contrasts: weigh all hypotheses alike.
+                // Rounded beliefs hide the contrasts of small variance: weigh all hypotheses equally.
                 let second = found(&Mat::identity(ratios, ratios));
                 let clarity = |split: &Option<Split>| split.as_ref().map_or(0.0, |split| split.separation);
                 split = if clarity(&second) > clarity(&split) { second } else { split };
@@ -99,7 +99,7 @@ pub(crate) fn splits(
     Ok((splits, left_out))
 }
 
-/// What the splits say of δ, sorted: the certified ones if there are any, otherwise those clearly apart.
+/// Estimates of δ by the splits, sorted: by the certified ones if there are any, otherwise by those with clear symbols.
 pub(super) fn votes(splits: &[Option<Split>]) -> Vec<f64> {
     let exact = splits.iter().flatten().any(|split| split.certified);
     let trusted = |split: &&Split| split.certified || (!exact && split.constrained.is_some());
@@ -129,9 +129,10 @@ fn transitions_of(panel: &Panel, means: &Means) -> Transitions {
     }
 }
 
-/// Positions of the listeners whose symbols can be afforded, the noisiest fits first, and how many were left out.
+/// Positions of the listeners whose search for symbols is within the budget, the noisiest fits first, and how many are
+/// not.
 fn affordable(fits: &[Fit], sizes: &[usize], rows: usize, budget: f64) -> (Vec<usize>, usize) {
-    // A start costs about ten solves and residuals; half of the starts is a fair guess of how many are needed.
+    // A start costs about ten solves and residuals; about half of the starts are needed.
     let cost = |position: usize| {
         let (size, rows) = (sizes[position] as f64, rows as f64);
         rows * size * size + 60.0 * (size.powi(3) / 3.0 + rows * size)

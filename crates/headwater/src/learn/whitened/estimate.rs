@@ -1,4 +1,4 @@
-//! A network fitted to moments: columns put together, and evidence as means over all steps.
+//! A network fitted to moments: its columns combined, and evidence as means over all steps.
 
 use super::WhitenedParams;
 use crate::learn::fit;
@@ -27,7 +27,7 @@ impl Means {
         let width = panel.agents() * panel.ratios();
         let cells = panel.cells();
         let count = (panel.steps() - 1) as f64;
-        // Relative to the first frame, so that a large mean eats no digits.
+        // Relative to the first frame, so that a large mean does not cost accuracy.
         let mean = |frames: &[f64]| {
             let mut sums = vec![0.0; width];
             for frame in frames.chunks_exact(width) {
@@ -43,7 +43,7 @@ impl Means {
     }
 }
 
-/// The columns side by side; an agent that never moves listens to itself.
+/// Combines the columns; an agent whose belief never changes has self-weight one.
 pub(crate) fn combine(
     design: &Regressors<'_>,
     distinct: &DistinctAgents,
@@ -69,9 +69,9 @@ pub(crate) fn combine(
     Combination::from_columns(columns, agents)
 }
 
-/// A certified column in the shape the constraint asks for: rounding below zero is zero.
+/// A certified column under the constraint: negative rounding errors are set to zero.
 pub(crate) fn tidy(weights: &[f64], constraint: Constraint, sum: f64) -> Vec<f64> {
-    /// A weight below this much of zero is no rounding, and stays.
+    /// A weight below this is no rounding error and is kept.
     const NEGATIVE: f64 = -1e-6;
     if constraint == Constraint::Free || weights.iter().any(|weight| *weight < NEGATIVE) {
         return weights.to_vec();
@@ -80,7 +80,7 @@ pub(crate) fn tidy(weights: &[f64], constraint: Constraint, sum: f64) -> Vec<f64
     weights.iter().map(|weight| weight.max(0.0) * sum / total).collect()
 }
 
-/// Of an agent that never moves nothing private is known: its evidence is nil rather than its opinion.
+/// Sets the evidence of agents whose belief never changes to zero: it is not identified.
 pub(crate) fn silence_the_still(model: &mut Model, distinct: &DistinctAgents) -> Result<(), Error> {
     let (agents, ratios) = (model.evidence.agents(), model.evidence.ratios());
     let row = |agent: usize| match distinct.constant[agent] {
@@ -91,7 +91,7 @@ pub(crate) fn silence_the_still(model: &mut Model, distinct: &DistinctAgents) ->
     Ok(())
 }
 
-/// Fits moments, such as those of resampled stretches: what is exact in `model` stays as it is there.
+/// Fits moments, such as those of resampled blocks; certified columns of `model` are kept.
 pub(crate) fn estimate(
     moments: &Moments,
     distinct: &DistinctAgents,

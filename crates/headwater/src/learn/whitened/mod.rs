@@ -1,13 +1,13 @@
-//! The whitened learner: the same regression as the paper's, solved at once, with the hypotheses of each listener
-//! weighted by how quiet they are.
+//! The whitened learner: the paper's regression by feasible generalised least squares, with the log-ratios of each listener
+//! weighted by their inverse residual covariance.
 //!
 //! In: a complete panel. Out: a model, with δ estimated, each column of A certified, identified or statistical, and the
-//! private likelihoods where the observations give themselves away.
+//! private likelihoods where they are identified.
 //!
 //! A is a regression coefficient with regressors common to all listeners, so lagged second moments suffice. The H
 //! residuals of a listener are strongly correlated; when its private observation has fewer degrees of freedom than H, some
 //! contrasts of them are free of noise and determine its column exactly. Weighting by the inverse residual covariance
-//! finds those contrasts by itself.
+//! finds those contrasts.
 //!
 //! Legend: S, C the moments; W_k = Σ_k⁻¹ the weights of listener k's hypotheses; `G_k = Σ W[h,g]S[h,g]`, c_k likewise;
 //! b_k = G_k⁻¹c_k estimates (1−δ) times column k.
@@ -39,23 +39,23 @@ use serde::{Deserialize, Serialize};
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `adaptation` | none | δ; estimated when not given | (0, 1) |
-/// | `constraint` | simplex | what a listener's weights must satisfy | |
+/// | `constraint` | simplex | constraint on a listener's weights | |
 /// | `ridge` | 0 | added to every G_k, relative to its mean diagonal | ≥ 0 |
 /// | `rounds` | 8 | of reweighting | ≥ 1 |
-/// | `symbols` | true | look for finite alphabets, certify columns | |
+/// | `symbols` | true | search for finite alphabets of private observations, certify columns | |
 /// | `budget` | 2·10¹² | operations the search for symbols may take | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhitenedParams {
     /// δ, or `None` to estimate it.
     pub adaptation: Option<f64>,
-    /// What a listener's weights must satisfy.
+    /// Constraint on a listener's weights.
     pub constraint: Constraint,
     /// Relative ridge for short series.
     pub ridge: f64,
     /// Rounds of reweighting.
     pub rounds: usize,
-    /// Whether to look for symbols.
+    /// Whether to search for symbols.
     pub symbols: bool,
     /// Operations the search for symbols may take, about.
     #[serde(with = "crate::learn::method::infinite")]
@@ -89,7 +89,7 @@ impl WhitenedParams {
     }
 }
 
-/// Whether a support speaks of these agents.
+/// Checks that a support has one list per agent and valid indices.
 pub(crate) fn check_support(agents: usize, support: Option<&[Vec<usize>]>) -> Result<(), Error> {
     let Some(support) = support else { return Ok(()) };
     if support.len() == agents && support.iter().flatten().all(|&speaker| speaker < agents) {
@@ -121,13 +121,13 @@ fn check(panel: &Panel, params: &WhitenedParams) -> Result<(), Error> {
     Ok(())
 }
 
-/// Exact columns whose δ differ by more than this are of agents that do not share one.
+/// Largest difference of δ between exact columns of agents that share one δ.
 const ONE_ADAPTATION: f64 = 1e-6;
 
-/// A weight above this is heard.
+/// Weights below this count as zero.
 const HEARD: f64 = 1e-6;
 
-/// Learns the network of a complete panel at once.
+/// Estimates the network of a complete panel.
 ///
 /// Errors: a panel with silence, fewer than three steps, all agents constant, parameters out of range. Cost: 3N²H² a
 /// step for the moments, then for H = 1 one factorisation of N³/3, otherwise about ten of them per listener.
@@ -138,7 +138,7 @@ const HEARD: f64 = 1e-6;
 /// let model = whitened(&panel, &WhitenedParams::default()).unwrap();
 /// let error: f64 = model.combination.to_columns().iter().zip(truth.combination.to_columns())
 ///     .map(|(met, wanted)| (met - wanted).powi(2)).sum();
-/// assert!(error < 1e-9); // the paper's learner is at 3.5 here
+/// assert!(error < 1e-9); // the error of the paper's learner is 3.5 here
 /// ```
 pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> {
     check(panel, params)?;
@@ -216,7 +216,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     // The columns.
     let sum = 1.0 - adaptation;
     for (position, standing) in standings.iter_mut().enumerate() {
-        // Single weights of copies are not known, nor what hides in the constant of who never moves.
+        // Single weights of agents with equal series are not identified, nor the weight of an agent that never changes.
         let heard = design.regressors(position).iter().zip(&fits[position].weights);
         let copied = heard.filter(|(_, weight)| weight.abs() > HEARD).any(|(&speaker, _)| design.copied(speaker));
         let missing = design.someone_never_moves() && (fits[position].vote.0 - sum).abs() > HEARD;
@@ -230,7 +230,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
             return tidy(&split.weights, params.constraint, sum);
         }
         let fit = &fits[position];
-        // Contrasts free of noise know better than symbols that are blurred.
+        // Noise-free contrasts are more accurate than symbols of rounded beliefs.
         let blurred = split.and_then(|split| split.constrained.as_ref()).filter(|within| {
             let standing = &standings[position];
             standing.status != Status::Identified
@@ -334,7 +334,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     Ok(model)
 }
 
-/// Variance of the sum of weights that the listeners agree on; a median is this much less sure than a mean.
+/// Variance of the weighted median of the column sums, which is π/2 times that of their mean.
 pub(crate) fn variance_of_the_vote(fits: &[Fit]) -> f64 {
     std::f64::consts::FRAC_PI_2 / fits.iter().map(|fit| fit.vote.1).sum::<f64>()
 }
@@ -363,7 +363,7 @@ fn assemble(
     })
 }
 
-/// Rounds of reweighting for a fit that is only to forecast.
+/// Rounds of reweighting for a fit that is used for forecasts only.
 const HELD_OUT_ROUNDS: usize = 3;
 
 /// Forecasts of the last fifth of a panel by a fit that has seen only the rest.
@@ -373,7 +373,7 @@ pub fn held_out(panel: &Panel, params: &WhitenedParams) -> Result<super::forecas
     let steps = panel.steps();
     let split = steps - steps.div_ceil(5);
     let seen = panel.slice(0..split)?;
-    // Reweighting beyond a few rounds moves digits that no forecast shows.
+    // More rounds of reweighting do not change the forecasts noticeably.
     let rounds = params.rounds.min(HELD_OUT_ROUNDS);
     let model = whitened(&seen, &WhitenedParams { rounds, ..params.clone() })?;
     super::forecast::forecast(panel, split, &model)

@@ -20,7 +20,7 @@ struct Lever {
     level: f64,
 }
 
-/// How surely one listener's weights are known, from its information matrix G.
+/// Standard errors of one listener's weights, from its information matrix G.
 #[derive(Debug, Clone)]
 pub(crate) struct Precision {
     /// Of G scaled to unit diagonal.
@@ -30,11 +30,11 @@ pub(crate) struct Precision {
     levers: Vec<Lever>,
 }
 
-/// Probes of the trace of an inverse, at most: good to a few parts in a hundred.
+/// Random probes for the trace of an inverse, at most: accurate to a few per cent.
 const PROBES: usize = 64;
 
 impl Precision {
-    /// Itself, unless what is heard is so collinear that single errors mean nothing.
+    /// Itself, unless the regressors are so collinear that standard errors of single weights are meaningless.
     pub(crate) fn sound(&self) -> Option<&Self> {
         self.condition.is_some_and(|condition| condition <= COLLINEAR).then_some(self)
     }

@@ -6,7 +6,7 @@ use crate::learn::symbols::Split;
 use crate::model::{self, Innovation, Likelihood, TrueHypothesis};
 use crate::{Error, Evidence, Model, Panel};
 
-/// Replaces means by what the recovered private models say exactly, where they are, and says where.
+/// Replaces mean evidence by the exact evidence of the recovered private models. Returns for which agents.
 pub(super) fn private_models(
     model: &mut Model,
     panel: &Panel,
