@@ -20,10 +20,10 @@ thread_local! {
 ///
 /// ```
 /// use headwater::progress::{self, Progress};
-/// let watch = Progress::default();
-/// assert_eq!(watch.over(Some(2), || progress::check().is_ok()), Ok(true));
-/// watch.stop();
-/// assert_eq!(watch.over(Some(2), || progress::check().is_ok()), Ok(false));
+/// let handle = Progress::default();
+/// assert_eq!(handle.over(Some(2), || progress::check().is_ok()), Ok(true));
+/// handle.stop();
+/// assert_eq!(handle.over(Some(2), || progress::check().is_ok()), Ok(false));
 /// assert!(progress::check().is_ok()); // outside of the computation
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -73,10 +73,10 @@ impl Progress {
         if threads.is_some_and(|threads| !(1..=MOST_THREADS).contains(&threads)) {
             return Err(refused());
         }
-        let watch = self.clone();
+        let handle = self.clone();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.unwrap_or(0))
-            .start_handler(move |_| CURRENT.set(Some(watch.clone())))
+            .start_handler(move |_| CURRENT.set(Some(handle.clone())))
             .build()
             .map_err(|_| refused())?;
         Ok(pool.install(work))
@@ -100,23 +100,23 @@ impl Progress {
 #[derive(Debug)]
 #[must_use = "a stage is over when it is dropped"]
 pub struct Stage {
-    watch: Option<Progress>,
+    handle: Option<Progress>,
     outermost: bool,
 }
 
 /// Begins a stage of `total` units; zero where that is not known.
 pub fn stage(what: &str, total: u64) -> Stage {
-    let watch = CURRENT.with_borrow(Option::clone);
-    let outermost = watch.as_ref().is_some_and(|watch| watch.0.depth.fetch_add(1, Ordering::Relaxed) == 0);
-    if let Some(watch) = watch.as_ref().filter(|_| outermost) {
-        watch.begin(what, total);
+    let handle = CURRENT.with_borrow(Option::clone);
+    let outermost = handle.as_ref().is_some_and(|handle| handle.0.depth.fetch_add(1, Ordering::Relaxed) == 0);
+    if let Some(handle) = handle.as_ref().filter(|_| outermost) {
+        handle.begin(what, total);
     }
-    Stage { watch, outermost }
+    Stage { handle, outermost }
 }
 
 impl Stage {
     fn seen(&self) -> Option<&Seen> {
-        self.watch.as_ref().filter(|_| self.outermost).map(|watch| watch.0.as_ref())
+        self.handle.as_ref().filter(|_| self.outermost).map(|handle| handle.0.as_ref())
     }
 
     /// Reports one more unit as done.
@@ -132,13 +132,13 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        self.watch.as_ref().map(|watch| watch.0.depth.fetch_sub(1, Ordering::Relaxed));
+        self.handle.as_ref().map(|handle| handle.0.depth.fetch_sub(1, Ordering::Relaxed));
     }
 }
 
 /// Whether a stop was requested.
 pub fn stopped() -> bool {
-    CURRENT.with_borrow(|watch| watch.as_ref().is_some_and(|watch| watch.0.stopped.load(Ordering::Relaxed)))
+    CURRENT.with_borrow(|handle| handle.as_ref().is_some_and(|handle| handle.0.stopped.load(Ordering::Relaxed)))
 }
 
 /// [`Error::Stopped`] once a stop was requested.
@@ -155,8 +155,8 @@ mod tests {
     fn work_ends_when_asked_and_only_that_work() {
         let (one, other) = (Progress::default(), Progress::default());
         one.stop();
-        let count = |watch: &Progress| {
-            watch.over(Some(2), || (0..100).into_par_iter().filter(|_| check().is_ok()).count()).unwrap()
+        let count = |handle: &Progress| {
+            handle.over(Some(2), || (0..100).into_par_iter().filter(|_| check().is_ok()).count()).unwrap()
         };
         assert_eq!((count(&one), count(&other)), (0, 100));
     }
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn progress_is_seen_from_outside_and_that_of_the_outermost_stage_only() {
-        let watch = Progress::default();
-        let seen = watch.clone();
-        let during = watch.over(Some(1), || {
+        let handle = Progress::default();
+        let seen = handle.clone();
+        let during = handle.over(Some(1), || {
             let learning = stage("learning", 10);
             learning.at(3);
             let within = stage("within", 5);

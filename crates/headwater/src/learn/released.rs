@@ -2,7 +2,7 @@
 //!
 //! In: a complete panel. Out: a model whose weights may be negative. It departs from the paper (Note P16): the
 //! window is the whole past, the evidence is computed with A where the paper has Aᵀ, several passes are made over the data
-//! without projection, and columns are normalised once at the end. Nobody should learn from their own data with it.
+//! without projection, and columns are normalised once at the end. Not meant for new data.
 
 use super::Method;
 use crate::error::require;
@@ -66,7 +66,7 @@ impl ReleasedParams {
     }
 }
 
-/// What the scripts know of the past at every step; columns are steps 1…T−1 times H.
+/// Lagged frames and running means at every step; columns are steps 1…T−1 times H.
 struct LaggedFrames {
     /// Λ_{i−1} less its own past mean.
     x: Mat<f64>,
@@ -76,7 +76,7 @@ struct LaggedFrames {
     mean: Mat<f64>,
 }
 
-/// Learns as the released scripts did.
+/// Learns by the procedure of the released scripts.
 ///
 /// Errors: silence, fewer than three steps, parameters out of range, weights that grow beyond all bounds.
 ///
@@ -105,15 +105,15 @@ pub fn as_released(panel: &Panel, params: &ReleasedParams) -> Result<Model, Erro
             let part = |matrix: &Mat<f64>| matrix.subcols((first - 1) * ratios, count * ratios).to_owned();
             let (x, y, mean) = (part(&past.x), part(&past.y), part(&past.mean));
             let before = panel.block(first - 1..first - 1 + count);
-            // Λ_i − (1−δ)AᵀΛ_{i−1} − δL̂_i, where δL̂_i has A instead of Aᵀ: slip 6.
+            // Λ_i − (1−δ)AᵀΛ_{i−1} − δL̂_i, where δL̂_i has A instead of Aᵀ (Note P16).
             let usual = if params.transposed { weights.transpose() * mean } else { &weights * mean };
             let residual = y + (usual - weights.transpose() * before) * faer::Scale(keep);
             let gradient = x * residual.transpose();
             let scale = keep / count as f64;
             for column in 0..agents {
                 for row in 0..agents {
-                    let pull = params.sparsity * sign(weights[(row, column)]);
-                    weights[(row, column)] += rate * (scale * gradient[(row, column)] - pull);
+                    let shrinkage = params.sparsity * sign(weights[(row, column)]);
+                    weights[(row, column)] += rate * (scale * gradient[(row, column)] - shrinkage);
                 }
             }
             rate *= params.decay;
@@ -174,7 +174,7 @@ impl LaggedFrames {
     }
 }
 
-/// Evidence with the weights as they are, then the one normalisation.
+/// Evidence by the weights before normalisation, then the normalisation.
 fn finish(panel: &Panel, weights: &Mat<f64>, params: &ReleasedParams) -> Result<Model, Error> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let mean_over = |first: usize| {

@@ -1,6 +1,6 @@
-//! A ring of moments, stretch by stretch: windows, forgetting and resampling without a second pass over the data.
+//! Moments of consecutive stretches, for windows, discounting and resampling without a second pass over the data.
 //!
-//! In: frames, a stretch at a time. Out: the moments of any run of stretches, weighted or drawn as one likes.
+//! In: frames, a stretch at a time. Out: the moments of a range of stretches, or of stretches drawn at random.
 
 use super::moments::Moments;
 use crate::{Error, Panel};
@@ -35,12 +35,12 @@ struct Stretch {
 }
 
 impl Ring {
-    /// Of nothing. Beyond `capacity` stretches the older half is merged in pairs: nothing is lost but resolution.
+    /// An empty ring. Beyond `capacity` stretches the older half is merged in pairs, at a coarser resolution.
     pub fn new(agents: usize, ratios: usize, capacity: usize) -> Self {
         Ring { agents, ratios, capacity: capacity.max(4), stretches: Vec::new() }
     }
 
-    /// Of a complete panel cut into this many stretches, as even as can be.
+    /// The ring of a complete panel in this many stretches of nearly equal length.
     pub fn from_panel(panel: &Panel, count: usize) -> Self {
         let mut ring = Ring::new(panel.agents(), panel.ratios(), count);
         let (width, transitions) = (panel.agents() * panel.ratios(), panel.steps().saturating_sub(1));
@@ -119,7 +119,7 @@ impl Ring {
         sum
     }
 
-    /// The sum of these stretches, each as often as it is named.
+    /// The sum of these stretches, each as often as it is listed.
     pub fn draw(&self, numbers: impl IntoIterator<Item = usize>) -> Result<Moments, Error> {
         let mut sum = Moments::empty(self.agents, self.ratios);
         for number in numbers {

@@ -7,27 +7,27 @@ use crate::learn::common_trend::CommonTrend;
 use crate::model::{Skill, WeightKind, WeightsSelection};
 use crate::{Combination, Error, Panel};
 
-/// Forecast skill on the last fifth of a panel: the network's, and what it is compared with.
+/// Forecasts of the last fifth of a panel by a fit to the rest.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldOut {
     pub(crate) skill: Option<Skill>,
-    /// The network that forecast, learned from the rest.
+    /// The network learned from the rest.
     pub(crate) combination: Combination,
     /// Its squared error.
     error: f64,
 }
 
-/// Forecasts the last fifth of a panel, one step ahead, by a fit that has seen only the rest: against what was last said,
-/// and against each agent's own past with noise and silence treated alike; and against that own past once more with both
-/// told the trend.
+/// Skill of one-step forecasts of the last fifth of a panel by a fit to the rest: against no change, against each agent's
+/// own past with the same treatment of noise and silence, and against that own past after controlling for the group's
+/// previous mean in both.
 ///
-/// `None` when nothing is said there, or nothing changes.
+/// `None` without observations in the last fifth, or without changes.
 pub fn skill(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
     beyond_common(panel, params, &held_out(panel, params)?)
 }
 
-/// Adds what the network forecasts better than each agent's own past when both are told the trend: of the groups given, or
-/// of all.
+/// Adds the skill against each agent's own past after controlling for the common trend in both, of the groups given or of
+/// all agents.
 fn beyond_common(panel: &Panel, params: &StateSpaceParams, found: &HeldOut) -> Result<Option<Skill>, Error> {
     let Some(skill) = found.skill else { return Ok(None) };
     let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
@@ -44,14 +44,14 @@ fn beyond_common(panel: &Panel, params: &StateSpaceParams, found: &HeldOut) -> R
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct WeightsChoice {
-    /// The kind chosen, and what it was compared by.
+    /// The kind chosen, and the skills compared.
     pub selection: WeightsSelection,
     /// Skill of the chosen kind on held-out steps; none where there are too few to hold some out.
     pub skill: Option<Skill>,
 }
 
-/// Strengths or edges: whichever forecasts held-out steps better; strengths, which are fewer numbers, where that cannot be
-/// measured.
+/// Strengths or edges, by the better forecasts of held-out steps; strengths, which have fewer parameters, where that cannot
+/// be measured.
 pub fn choose(panel: &Panel, params: &StateSpaceParams) -> Result<WeightsChoice, Error> {
     let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
     let unmeasured = || {
@@ -101,7 +101,7 @@ pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldO
     Ok(HeldOut { skill, combination: learner.combination()?, error })
 }
 
-/// Squared error of each agent's own past, perhaps with the trend, on what is held out.
+/// Squared error of each agent's own past, perhaps with the trend, on the held-out steps.
 fn alone(panel: &Panel, trend: Option<&CommonTrend>) -> f64 {
     let seen = split(panel);
     forecast_error(panel, &ar_baseline::forecasts(panel, seen, &SeriesSummary::from_panel(panel, seen), trend))
@@ -111,7 +111,7 @@ fn forecast_error(panel: &Panel, forecasts: &[f64]) -> f64 {
     squared_error(panel, split(panel), |step, cell| forecasts[step * panel.width() + cell])
 }
 
-/// Summed squared errors of forecasts of what is said from a step on.
+/// Summed squared errors of forecasts of the observations from a step on.
 fn squared_error(panel: &Panel, from: usize, forecast: impl Fn(usize, usize) -> f64) -> f64 {
     let mut error = 0.0;
     for step in from..panel.steps() {

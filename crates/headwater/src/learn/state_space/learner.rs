@@ -11,21 +11,21 @@ use crate::learn::whitened;
 use crate::model::{self, ColumnDiagnostics, Common, Diagnostics, Innovation, Smoothing, Track};
 use crate::{Combination, Error, Evidence, Model, Panel};
 
-/// Where the fit stands after a round.
+/// Result of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Round {
     /// Rounds done.
     pub number: usize,
-    /// Log-likelihood of all that was said, less what the prior takes, of the parameters this round started from.
+    /// Penalised log-likelihood of all observations at the parameters this round started from.
     pub log_likelihood: f64,
-    /// What the round before gained, per belief; nothing is known of it in the first.
+    /// Gain of the previous round per observed belief; none in the first.
     pub gain: Option<f64>,
-    /// Whether it was too little to go on.
+    /// Whether the gain was below the tolerance.
     pub converged: bool,
 }
 
-/// Expectation-maximisation, a round at a time, so that a caller can watch and stop it.
+/// Expectation-maximisation, a round at a time, so that a caller can follow and stop it.
 ///
 /// ```
 /// use headwater::{learn::state_space::{StateSpaceLearner, StateSpaceParams}, simulate::noisy::{NoisyWorld, noisy}};
@@ -46,8 +46,8 @@ pub struct StateSpaceLearner<'a> {
     latest: Option<Round>,
     /// The parameters before the first of two ordinary rounds.
     begun: Option<Vec<f64>>,
-    /// Where to fall back to, should the present parameters turn out less likely.
-    leap: Option<Parameters>,
+    /// Parameters to return to, should the extrapolated ones be less likely.
+    fallback: Option<Parameters>,
 }
 
 impl<'a> StateSpaceLearner<'a> {
@@ -78,22 +78,23 @@ impl<'a> StateSpaceLearner<'a> {
             state,
             latest: None,
             begun: None,
-            leap: None,
+            fallback: None,
         })
     }
 
-    /// One round: what they believed, then the network. Cost: about 11(NH)³ operations a step.
+    /// One round: the smoothed beliefs, then the network. Cost: about 11(NH)³ operations a step.
     ///
-    /// Every third round starts from where the two before it point to, if that is likelier: alone they would creep.
+    /// Every third round starts from the extrapolation of the two before it, if that is likelier, which speeds up
+    /// convergence.
     pub fn round(&mut self) -> Result<Round, Error> {
-        let leap = self.leap.take();
-        let mut leapt = leap.is_some();
+        let fallback = self.fallback.take();
+        let mut from_extrapolation = fallback.is_some();
         let mut filtered = self.state.filtered(self.panel, self.steps);
-        if let Some(fallback) = leap {
+        if let Some(fallback) = fallback {
             let reached = self.latest.map_or(f64::NEG_INFINITY, |latest| latest.log_likelihood);
             if !filtered.as_ref().is_ok_and(|(log_likelihood, _)| *log_likelihood >= reached) {
                 self.state = fallback;
-                leapt = false;
+                from_extrapolation = false;
                 filtered = self.state.filtered(self.panel, self.steps);
             }
         }
@@ -109,7 +110,7 @@ impl<'a> StateSpaceLearner<'a> {
                 let ahead = extrapolated(&first, &before, &self.state.numbers(&self.params));
                 let mut state = self.state.clone();
                 if state.read(&ahead, &self.params, &self.distinct) {
-                    self.leap = Some(std::mem::replace(&mut self.state, state));
+                    self.fallback = Some(std::mem::replace(&mut self.state, state));
                 }
             }
         }
@@ -119,14 +120,14 @@ impl<'a> StateSpaceLearner<'a> {
             number: latest.map_or(0, |latest| latest.number) + 1,
             log_likelihood,
             gain,
-            // A leap may fall short; what an ordinary round still gains tells.
-            converged: !leapt && gain.is_some_and(|gain| gain < self.params.tolerance),
+            // Only the gain of an ordinary round indicates convergence.
+            converged: !from_extrapolation && gain.is_some_and(|gain| gain < self.params.tolerance),
         };
         self.latest = Some(round);
         Ok(round)
     }
 
-    /// Rounds until one gains too little, or there were enough.
+    /// Rounds until convergence or their largest number.
     pub fn run(&mut self) -> Result<(), Error> {
         while !self.done() {
             self.round()?;
@@ -135,26 +136,26 @@ impl<'a> StateSpaceLearner<'a> {
         Ok(())
     }
 
-    /// Gives up a leap that was not tried.
+    /// Returns to the parameters before an extrapolation that was not tested.
     fn settle(&mut self) {
-        if let Some(state) = self.leap.take() {
+        if let Some(state) = self.fallback.take() {
             self.state = state;
         }
     }
 
-    /// Whether another round is worth it.
+    /// Whether the fit has converged or reached its largest number of rounds.
     pub fn done(&self) -> bool {
         self.latest.is_some_and(|latest| latest.converged || latest.number >= self.params.rounds)
     }
 
-    /// What was learned so far, with the moments of what they believed in so many stretches, for resampling.
+    /// Log-likelihood and smoothed moments in this many blocks, for resampling.
     pub(super) fn smoothed(&self, stretches: usize) -> Result<(f64, Smoothed), Error> {
         let filtered = self.state.dynamics.filter(self.panel, self.steps, true)?;
         let smoothed = self.state.dynamics.smooth(self.panel, &filtered, &borders(self.steps, stretches))?;
         Ok((filtered.log_likelihood, smoothed))
     }
 
-    /// Mean and variance of the first frame's beliefs, as the fit has them.
+    /// Mean and variance of the beliefs of the first frame, as fitted.
     pub fn start(&self) -> (&[f64], &[f64]) {
         (&self.state.dynamics.start, &self.state.dynamics.spread)
     }
@@ -164,7 +165,7 @@ impl<'a> StateSpaceLearner<'a> {
         self.state.combination(&self.params, &self.distinct)
     }
 
-    /// What was learned so far.
+    /// The model so far.
     pub fn model(&mut self) -> Result<Model, Error> {
         self.settle();
         let (agents, ratios) = (self.panel.agents(), self.panel.ratios());
@@ -265,7 +266,7 @@ impl<'a> StateSpaceLearner<'a> {
     }
 }
 
-/// Borders of so many stretches of transitions, as even as can be.
+/// Borders of this many blocks of transitions of nearly equal length.
 pub(super) fn borders(steps: usize, stretches: usize) -> Vec<usize> {
     (0..=stretches).map(|border| 1 + border * (steps - 1) / stretches).collect()
 }

@@ -1,11 +1,11 @@
-//! The state-space learner: for beliefs that are noisy and often absent, such as posts.
+//! The state-space learner, for noisy beliefs with gaps, such as posts.
 //!
 //! In: a panel with silence and post counts. Out: a model, with δ and the noise of a post estimated beside the network.
 //!
-//! Repeating yesterday's value for a silent user makes inactive accounts look like stubborn sources. Here silence is
-//! silence: beliefs Λ_i = (1−δ)AᵀΛ_{i−1} + δ(L̄ + w_i) are hidden, a user with c posts shows them blurred by noise of
-//! variance σ²/c, and expectation-maximisation goes back and forth between what they believed (a Kalman smoother) and the
-//! network (the constrained regression of the whitened learner, on expected moments). Every round raises the likelihood.
+//! Repeating the last value of a silent account would overstate its persistence. Here silence is a missing observation:
+//! beliefs Λ_i = (1−δ)AᵀΛ_{i−1} + δ(L̄ + w_i) are latent, the mean of c posts observes them with noise of variance σ²/c,
+//! and expectation-maximisation alternates between the beliefs (a Kalman smoother) and the network (the constrained
+//! regression of the whitened learner on expected moments). Every round raises the likelihood.
 //!
 //! Legend: B = (1−δ)A, d = δL̄, Q_k the covariance of δw for agent k, Ω the noise of a post; G_k, c_k as in the fit.
 
@@ -34,14 +34,14 @@ use serde::{Deserialize, Serialize};
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `adaptation` | none | δ; estimated when not given | (0, 1) |
-/// | `constraint` | simplex | what a listener's weights must satisfy | |
+/// | `constraint` | simplex | constraint on a listener's weights | |
 /// | `weights` | none | one weight per edge, or one strength per speaker; when not given [`fit`](crate::fit()) chooses by forecast skill where there is a support, and the learner itself takes edges | |
 /// | `ridge` | 0 | added to every G_k, relative to its mean diagonal | ≥ 0 |
-/// | `shrinkage` | 500 | of a weight towards what others give the same speaker: 1/variance, per speaker of the listener | ≥ 0 |
+/// | `shrinkage` | 500 | of a weight towards the mean weight of the same speaker: 1/variance, per speaker of the listener | ≥ 0 |
 /// | `rounds` | 200 | of expectation-maximisation, at most | ≥ 1 |
 /// | `tolerance` | 2e-6 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
-/// | `common` | none | the group of each agent whose trend, what its others said a step before, may move it as well | N numbers below N |
+/// | `common` | none | the group of each agent, whose lagged mean is controlled for | N numbers below N |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
 pub struct StateSpaceParams {
@@ -74,7 +74,7 @@ impl Default for StateSpaceParams {
 }
 
 impl StateSpaceParams {
-    /// What the weights are made of; edges unless told otherwise.
+    /// Parameterisation of the weights; edges by default.
     pub(crate) fn kind(&self) -> WeightKind {
         self.weights.unwrap_or_default()
     }
@@ -96,7 +96,7 @@ impl StateSpaceParams {
     }
 }
 
-/// Steps without which nothing is learned.
+/// Smallest number of steps.
 const FEWEST_STEPS: usize = 10;
 
 fn check(panel: &Panel, steps: usize, params: &StateSpaceParams) -> Result<(), Error> {
@@ -112,7 +112,7 @@ fn check(panel: &Panel, steps: usize, params: &StateSpaceParams) -> Result<(), E
     Ok(())
 }
 
-/// Learns a network from beliefs with silence and noise: [`StateSpaceLearner`] run to its end.
+/// Estimates a network from beliefs with silence and noise: [`StateSpaceLearner`] run to its end.
 ///
 /// Errors: fewer than ten steps, all agents constant, parameters out of range, more covariances than memory holds.
 pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Error> {

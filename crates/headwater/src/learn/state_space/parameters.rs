@@ -16,22 +16,22 @@ use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::Mat;
 use std::sync::Arc;
 
-/// δ before anything is known.
+/// Initial δ.
 const FIRST_ADAPTATION: f64 = 0.1;
 
-/// The weight a listener gives itself before anything is known.
+/// Initial self-weight.
 const FIRST_SELF_WEIGHT: f64 = 0.2;
 
-/// Share of the variance of beliefs that is news of each step, before anything is known.
+/// Initial innovation variance, as a share of the variance of the beliefs.
 const FIRST_NEWS: f64 = 0.4;
 
-/// How far beyond two rounds a leap may go, in rounds.
+/// Longest extrapolation, in rounds.
 const LONGEST_LEAP: f64 = 64.0;
 
-/// Steps of the search for δ.
+/// Largest number of steps of the search for δ.
 const STEPS_FOR_ADAPTATION: usize = 30;
 
-/// The parameters as they stand.
+/// Current values of the parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Parameters {
     pub(super) dynamics: Dynamics,
@@ -40,13 +40,13 @@ pub(super) struct Parameters {
     /// (1−δ) times the columns, by position in the regressors of each listener.
     pub(super) columns: Vec<Vec<f64>>,
     pub(super) strengths: Option<Strengths>,
-    /// What the weights are held to beside the likelihood: the prior of the strengths.
+    /// Negative log-prior of the weights.
     pub(super) penalty: f64,
-    /// For each speaker the weight it is given, relative to an even share.
+    /// For each speaker its mean weight, relative to equal weights.
     pub(super) common: Vec<f64>,
 }
 
-/// Where a sequence of three goes if it goes on as it began: the squared extrapolation of Varadhan and Roland.
+/// Squared extrapolation of three successive parameter vectors (SQUAREM, Varadhan and Roland).
 pub(super) fn extrapolated(first: &[f64], second: &[f64], third: &[f64]) -> Vec<f64> {
     let step: Vec<f64> = second.iter().zip(first).map(|(b, a)| b - a).collect();
     let bend: Vec<f64> = third.iter().zip(second).zip(&step).map(|((c, b), step)| c - b - step).collect();
@@ -57,13 +57,13 @@ pub(super) fn extrapolated(first: &[f64], second: &[f64], third: &[f64]) -> Vec<
 }
 
 impl Parameters {
-    /// The log-likelihood, less the prior's penalty, and what was known as time went on.
+    /// The penalised log-likelihood, and the filtered beliefs.
     pub(super) fn filtered(&self, panel: &Panel, steps: usize) -> Result<(f64, Filtered), Error> {
         let filtered = self.dynamics.filter(panel, steps, true)?;
         Ok((filtered.log_likelihood - self.penalty, filtered))
     }
 
-    /// All parameters as numbers that may be extrapolated: logarithms of what is positive.
+    /// All parameters as unconstrained numbers: logarithms of positive ones.
     pub(super) fn numbers(&self, params: &StateSpaceParams) -> Vec<f64> {
         let Dynamics { drift, innovation, noise, start, trend_loading, ratios, .. } = &self.dynamics;
         let logarithm = |block: &Mat<f64>| fit::powered(block, |value, _| value.ln());
@@ -83,7 +83,7 @@ impl Parameters {
         numbers
     }
 
-    /// Takes them back, within what is allowed. Whether that gives something to go on with.
+    /// The inverse of [`Parameters::numbers`], clipped to the allowed range. Returns whether the result is valid.
     pub(super) fn read(&mut self, numbers: &[f64], params: &StateSpaceParams, distinct: &DistinctAgents) -> bool {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         if numbers.iter().any(|number| !number.is_finite()) {
@@ -140,8 +140,8 @@ impl Parameters {
     pub(super) fn first(panel: &Panel, steps: usize, params: &StateSpaceParams, distinct: &DistinctAgents) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
-        let glance = SeriesSummary::from_panel(panel, steps);
-        let spread: Vec<f64> = (0..size).map(|cell| glance.series(cell).1).collect();
+        let summary = SeriesSummary::from_panel(panel, steps);
+        let spread: Vec<f64> = (0..size).map(|cell| summary.series(cell).1).collect();
         let news = |agent: usize| {
             Mat::from_fn(ratios, ratios, |h, g| if h == g { FIRST_NEWS * spread[h * agents + agent] } else { 0.0 })
         };
@@ -155,8 +155,8 @@ impl Parameters {
             hears: Mat::zeros(agents, agents),
             drift: vec![0.0; size],
             innovation: (0..agents).map(news).collect(),
-            noise: glance.noise,
-            start: glance.means,
+            noise: summary.noise,
+            start: summary.means,
             spread,
             trend_loading,
         };
@@ -183,7 +183,7 @@ impl Parameters {
         state
     }
 
-    /// What a model says, in place of what would be a start.
+    /// Takes the parameters from a model.
     pub(super) fn take(&mut self, model: &Model, params: &StateSpaceParams, distinct: &DistinctAgents) {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let nothing = Moments::empty(agents, ratios);
@@ -209,7 +209,7 @@ impl Parameters {
             }
         }
         if let Some(smoothing) = &model.diagnostics.smoothing {
-            // A model from elsewhere may say anything; what does not fit is left as at the start.
+            // A model from a file may be inconsistent; values that do not fit are left at their start.
             let square = smoothing.noise.len() == ratios && smoothing.noise.iter().all(|row| row.len() == ratios);
             let noise = |h: usize, g: usize| smoothing.noise[h][g];
             if square && (0..ratios).all(|h| noise(h, h) > 0.0) {
@@ -230,7 +230,7 @@ impl Parameters {
         }
     }
 
-    /// B from the columns; an agent that never moves hears itself.
+    /// B from the columns; an agent whose belief never changes has self-weight only.
     pub(super) fn write_hears(&mut self, design: &Regressors<'_>, distinct: &DistinctAgents) {
         let agents = self.dynamics.agents;
         let mut hears = Mat::zeros(agents, agents);
@@ -253,7 +253,7 @@ impl Parameters {
         self.dynamics.drift = mean_y.iter().zip(heard.col_as_slice(0)).map(|(y, heard)| y - heard).collect();
     }
 
-    /// The parameters that make what they believed, and what was seen of it, likeliest.
+    /// Maximisation step: the likeliest parameters given the smoothed beliefs.
     pub(super) fn maximise(&mut self, smoothed: &Smoothed, params: &StateSpaceParams, distinct: &DistinctAgents) {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let moments = &smoothed.stretches[0];
@@ -267,7 +267,7 @@ impl Parameters {
         self.dynamics.start.copy_from_slice(&smoothed.frames[..agents * ratios]);
     }
 
-    /// The network that makes moments likeliest: columns and δ, then the news of each step.
+    /// The likeliest network given moments: columns and δ, then the innovation covariances.
     pub(super) fn listen(&mut self, design: &Regressors<'_>, params: &StateSpaceParams, distinct: &DistinctAgents) {
         match &mut self.strengths {
             Some(found) => {
@@ -292,7 +292,7 @@ impl Parameters {
         design.listeners.iter().zip(blocks).for_each(|(&agent, block)| self.dynamics.innovation[agent] = block);
     }
 
-    /// How far each group follows its trend, where there is one: what the network leaves, regressed on it.
+    /// Loadings on the common trends, where there are any: the residuals of the network regressed on them.
     pub(super) fn follow(&mut self, frames: &[f64], distinct: &DistinctAgents) {
         let Dynamics { agents, ratios, drift, innovation, .. } = &self.dynamics;
         let (agents, ratios, size) = (*agents, *ratios, agents * ratios);
@@ -319,7 +319,7 @@ impl Parameters {
                 }
             }
         }
-        // Where the trend never moves it moves nobody.
+        // A constant trend has loading zero.
         let solved = gram.iter().zip(&linear).flat_map(|(gram, linear)| match simplex::factor(gram) {
             Some(llt) => simplex::solve(&llt, linear),
             None => vec![0.0; ratios],
@@ -328,7 +328,7 @@ impl Parameters {
         self.dynamics.trend_loading = Some(TrendLoading { trend: trend_loading.trend.clone(), loading });
     }
 
-    /// A covariance with no direction quieter than rounding.
+    /// A covariance with eigenvalues floored.
     pub(super) fn floored(&self, block: &Mat<f64>, agent: usize) -> Mat<f64> {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let scale = (0..ratios).map(|h| self.dynamics.spread[h * agents + agent]).fold(0.0, f64::max);
@@ -366,8 +366,8 @@ impl Parameters {
             self.columns = solved.into_iter().map(|(weights, _)| weights).collect();
             return;
         }
-        // Building G for every listener takes the time: what is free at one sum mostly is at the next, and then one is
-        // enough.
+        // Building G for every listener is the main cost. The active set usually stays the same from one sum to the next,
+        // and G need not be built again.
         let mut faces: Vec<Option<simplex::Face>> = vec![None; columns.len()];
         let mut at = |sum: f64, start: &[Vec<f64>]| -> Vec<Option<simplex::Optimum>> {
             let found = design.each(|position| {
@@ -422,7 +422,7 @@ impl Parameters {
         self.sum = sum;
     }
 
-    /// What listeners give each speaker on the whole, and how far single weights are from it.
+    /// Mean weights of the speakers, and the penalty of the deviations from them.
     pub(super) fn pool(&mut self, design: &Regressors<'_>, params: &StateSpaceParams) {
         let mut given = vec![(0.0, 0.0); self.common.len()];
         for (position, weights) in self.columns.iter().enumerate() {
@@ -465,8 +465,8 @@ impl Parameters {
     }
 }
 
-/// The shrinkage of each weight a listener gives another: its place, precision and centre. A weight is shrunk towards
-/// what others give the same speaker, as a share of what all speakers of the listener would get evenly.
+/// Shrinkage of each weight a listener gives another: its position, precision and centre. The centre is the mean weight of
+/// the speaker, relative to equal weights of the listener's speakers.
 fn shrunk<'a>(
     design: &'a Regressors<'_>,
     position: usize,

@@ -1,4 +1,4 @@
-//! Bootstrap of the state-space model: fits to resampled stretches of smoothed beliefs.
+//! Bootstrap of the state-space model: fits to resampled blocks of smoothed beliefs.
 
 use super::parameters::Parameters;
 use super::{StateSpaceLearner, StateSpaceParams};
@@ -7,7 +7,7 @@ use crate::learn::regressors::{DistinctAgents, Regressors};
 use crate::learn::whitened::Estimate;
 use crate::{Error, Model, Panel};
 
-/// Smoothed beliefs, stretch by stretch, for fitting the network again to stretches drawn at random.
+/// Moments of the smoothed beliefs, block by block, for fits to blocks drawn at random.
 #[derive(Debug)]
 pub(crate) struct Resampling {
     params: StateSpaceParams,
@@ -17,11 +17,11 @@ pub(crate) struct Resampling {
     borders: Vec<usize>,
 }
 
-/// Rounds of a fit to resampled posts: it starts from the answer for all of them.
+/// Rounds of a fit to resampled posts, which starts from the fit to all posts.
 const REFIT_ROUNDS: usize = 30;
 
 impl Resampling {
-    /// Smooths the panel a model was learned from, by that model, and cuts it into stretches.
+    /// Smooths the panel of a model by that model, and divides it into blocks.
     pub(crate) fn new(panel: &Panel, model: &Model, params: &StateSpaceParams, count: usize) -> Result<Self, Error> {
         let mut learner = StateSpaceLearner::new(panel, params)?;
         learner.state.take(model, params, &learner.distinct);
@@ -31,8 +31,8 @@ impl Resampling {
         Ok(Resampling { params, distinct, state, stretches: smoothed.stretches, borders })
     }
 
-    /// The network that fits the posts of these stretches one after another, smoothed anew. Slow, but it knows what was
-    /// hidden the first time as well.
+    /// The network fitted to the posts of these blocks, smoothed again. Slow, but it includes the variance of the smoothed
+    /// beliefs.
     pub(crate) fn refit(&self, panel: &Panel, numbers: &[usize]) -> Result<Estimate, Error> {
         let stretches: Vec<_> =
             numbers.iter().map(|&number| self.borders[number] - 1..self.borders[number + 1] - 1).collect();
@@ -52,7 +52,7 @@ impl Resampling {
         self.stretches.len()
     }
 
-    /// The network that fits these stretches, each as often as it is named.
+    /// The network fitted to these blocks, each as often as it is listed.
     pub(crate) fn draw(&self, numbers: &[usize]) -> Result<Estimate, Error> {
         let (agents, ratios) = (self.state.dynamics.agents, self.state.dynamics.ratios);
         let mut moments = Moments::empty(agents, ratios);

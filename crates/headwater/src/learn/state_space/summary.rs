@@ -4,7 +4,7 @@ use crate::Panel;
 use crate::learn::fit;
 use faer::Mat;
 
-/// Share of the variance of a single post that is noise, when nothing tells, and at least and at most.
+/// Share of noise in the variance of a single post: default, smallest and largest.
 const FIRST_NOISE: f64 = 0.5;
 const FEWEST_NOISE: f64 = 0.1;
 const MOST_NOISE: f64 = 0.9;
@@ -12,21 +12,21 @@ const MOST_NOISE: f64 = 0.9;
 /// Mean squared deviation of 1/c below which post counts tell nothing about noise.
 const LEAST_SPREAD: f64 = 1e-3;
 
-/// Variances below this share of what is seen are rounding.
+/// Smallest variance, relative to the observed one.
 pub(super) const SMALLEST_VARIANCE: f64 = 1e-9;
 
-/// What the series look like before anything is fitted.
+/// Moments of the series before any fit.
 pub(crate) struct SeriesSummary {
-    /// D means of what is said.
+    /// D means of the observations.
     pub(super) means: Vec<f64>,
-    /// D variances of what is believed: what the noise of the posts leaves.
+    /// D variances of the beliefs: those of the observations less the noise of the posts.
     pub(super) variances: Vec<f64>,
     /// H × H covariance of the noise of a post.
     pub(super) noise: Mat<f64>,
 }
 
 impl SeriesSummary {
-    /// Mean and variance of the beliefs of one series; a series that never moves has a little of what the others have.
+    /// Mean and variance of the beliefs of one series; a constant series has a small share of the pooled variance.
     pub(crate) fn series(&self, cell: usize) -> (f64, f64) {
         let pooled = self.variances.iter().sum::<f64>() / self.variances.len() as f64;
         (self.means[cell], self.variances[cell].max(SMALLEST_VARIANCE * pooled))
@@ -37,8 +37,8 @@ impl SeriesSummary {
         self.noise[(ratio, ratio)]
     }
 
-    /// Means of many posts vary less than single posts: products of deviations regressed on 1/c, each agent with its own
-    /// level, give the noise of a post whatever the beliefs do.
+    /// Means of many posts vary less than single posts: the regression of products of deviations on 1/c, with an intercept
+    /// per agent, estimates the noise of a post independently of the beliefs.
     pub(super) fn from_panel(panel: &Panel, steps: usize) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;

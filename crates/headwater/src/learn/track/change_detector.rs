@@ -266,19 +266,19 @@ mod tests {
             jumps: Jumps::default(),
             late: Late { known: 2, complete: true, run: 0 },
         };
-        let mut guard = fresh();
+        let mut detector = fresh();
         let seen = [0.1, 0.3, -0.1, 0.3, 0.3, 0.1];
-        assert!(seen.iter().enumerate().all(|(step, value)| guard.step(&[*value], 1.0, step).is_none()));
-        assert!(matches!(&guard, ChangeDetector::PrivateLikelihoods { counts, .. } if *counts == [7, 6, 3]));
-        let mut guard = fresh();
+        assert!(seen.iter().enumerate().all(|(step, value)| detector.step(&[*value], 1.0, step).is_none()));
+        assert!(matches!(&detector, ChangeDetector::PrivateLikelihoods { counts, .. } if *counts == [7, 6, 3]));
+        let mut detector = fresh();
         let onsets: Vec<Option<usize>> =
-            [0.1, 0.3, 0.1, 0.4].iter().enumerate().map(|(step, v)| guard.step(&[*v], 1.0, step)).collect();
+            [0.1, 0.3, 0.1, 0.4].iter().enumerate().map(|(step, v)| detector.step(&[*v], 1.0, step)).collect();
         assert_eq!(onsets, [None, None, None, Some(1)]);
         // Other symbols, never two of them new within three steps: the old ones are gone.
-        let mut guard = fresh();
+        let mut detector = fresh();
         let other = [0.3, 0.3, 0.3, -0.4, 0.3, -0.4, 0.3, 0.3];
         let onsets: Vec<Option<usize>> =
-            other.iter().enumerate().map(|(step, v)| guard.step(&[*v], 1.0, step)).collect();
+            other.iter().enumerate().map(|(step, v)| detector.step(&[*v], 1.0, step)).collect();
         assert_eq!((&onsets[..7], onsets[7]), (&[None; 7][..], Some(0)));
     }
 

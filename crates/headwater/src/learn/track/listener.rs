@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// State of one listener.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct WatchedListener {
+pub(super) struct ListenerState {
     /// The first step of its present weights.
     pub(super) since: usize,
     /// Number of frames at which to fit again.
@@ -34,7 +34,8 @@ pub(super) struct KnownColumn {
     pub(super) errors: Vec<f64>,
     /// Mean residual in the present state, and its number of steps.
     pub(super) mean: (Vec<f64>, usize),
-    pub(super) guard: ChangeDetector,
+    #[serde(rename = "guard")]
+    pub(super) detector: ChangeDetector,
 }
 
 /// Residual of one listener at one step, and the onset of a change that it reveals.
@@ -57,7 +58,7 @@ impl KnownColumn {
     }
 }
 
-impl WatchedListener {
+impl ListenerState {
     /// Restarts at a step; the former estimate is kept until the next fit.
     pub(super) fn restart(&mut self, since: usize, seen: usize) {
         (self.since, self.next, self.searched, self.stale) = (since, seen, 0, true);
@@ -68,16 +69,16 @@ impl WatchedListener {
         if let Some(known) = &mut self.known {
             known.mean.1 = 0;
         }
-        match self.known.as_mut().map(|known| &mut known.guard) {
+        match self.known.as_mut().map(|known| &mut known.detector) {
             Some(ChangeDetector::PrivateLikelihoods { counts, .. }) => counts.fill(0),
             // The mean residual has changed: no detection until the next fit has enough steps.
-            Some(guard @ ChangeDetector::Errors { .. }) => *guard = ChangeDetector::Open,
+            Some(detector @ ChangeDetector::Errors { .. }) => *detector = ChangeDetector::Open,
             _ => {}
         }
     }
 
-    pub(super) fn guard(&self) -> Option<&ChangeDetector> {
-        self.known.as_ref().filter(|_| !self.stale).map(|known| &known.guard)
+    pub(super) fn detector(&self) -> Option<&ChangeDetector> {
+        self.known.as_ref().filter(|_| !self.stale).map(|known| &known.detector)
     }
 }
 

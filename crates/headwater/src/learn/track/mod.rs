@@ -25,7 +25,7 @@ use crate::error::require;
 use crate::model::{ChangeKind, DetectedChange, Track};
 use crate::{Error, Frame, Model, Roster};
 use change_detector::{ChangeDetector, EVIDENCE};
-use listener::{ListenerResidual, WatchedListener, residual};
+use listener::{ListenerResidual, ListenerState, residual};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -135,9 +135,11 @@ pub struct Tracker {
     ring: Ring,
     /// The first step whose transition is not in the ring.
     open: usize,
-    watches: Vec<WatchedListener>,
+    #[serde(rename = "watches")]
+    states: Vec<ListenerState>,
     adaptation: Option<f64>,
-    state: TruthDetector,
+    #[serde(rename = "state")]
+    truth_detector: TruthDetector,
     /// A change of topology whose listeners are being collected.
     gathering: Option<DetectedChange>,
     ready: VecDeque<DetectedChange>,
@@ -174,7 +176,7 @@ impl Tracker {
         let size = agents * ratios;
         affordable(size, 5, "follow fewer agents")?;
         let capacity = (RING_BYTES / (16 * size * size)).clamp(4, 256);
-        let watch = WatchedListener { since: 1, next: 0, searched: 0, known: None, stale: false };
+        let state = ListenerState { since: 1, next: 0, searched: 0, known: None, stale: false };
         Ok(Tracker {
             window,
             // Short enough that all steps of a stretch have nearly the same weight.
@@ -186,9 +188,9 @@ impl Tracker {
             largest: 0.0,
             ring: Ring::new(agents, ratios, capacity),
             open: 1,
-            watches: vec![watch; agents],
+            states: vec![state; agents],
             adaptation: None,
-            state: TruthDetector::new(roster.hypotheses().len(), 1),
+            truth_detector: TruthDetector::new(roster.hypotheses().len(), 1),
             gathering: None,
             ready: VecDeque::new(),
             track: Track::default(),
@@ -279,37 +281,37 @@ impl Tracker {
     fn look(&mut self) {
         let step = self.seen - 1;
         let (agents, ratios, largest) = (self.roster.agents().len(), self.roster.ratios(), self.largest);
-        let mut watches = std::mem::take(&mut self.watches);
+        let mut states = std::mem::take(&mut self.states);
         let (before, now) = (self.frame(step - 1), self.frame(step));
         let silent = &self.silent;
-        let glance = |(listener, watch): (usize, &mut WatchedListener)| {
-            let known = watch.known.as_mut().filter(|_| !watch.stale)?;
+        let found = |(listener, state): (usize, &mut ListenerState)| {
+            let known = state.known.as_mut().filter(|_| !state.stale)?;
             let filled = |when: usize, agent: usize| silent[when].get(agent).copied().unwrap_or(false);
             let unheard = known.weights.iter().any(|&(speaker, weight)| weight.abs() > HEARD && filled(0, speaker));
             if unheard || filled(1, listener) {
                 return None;
             }
             let residual = residual(&known.weights, listener, before, now, agents, ratios);
-            let onset = known.guard.step(&residual, largest, step);
+            let onset = known.detector.step(&residual, largest, step);
             Some(ListenerResidual { residual, onset })
         };
-        let glances: Vec<Option<ListenerResidual>> = watches.par_iter_mut().enumerate().map(glance).collect();
+        let residuals: Vec<Option<ListenerResidual>> = states.par_iter_mut().enumerate().map(found).collect();
         let persistence: Vec<f64> = (0..agents)
             .map(|agent| {
                 (0..ratios).map(|ratio| (now[ratio * agents + agent] - before[ratio * agents + agent]).powi(2)).sum()
             })
             .collect();
-        let error = watches.iter_mut().zip(&glances).zip(&persistence).map(|((watch, glance), persistence)| {
-            match (watch.known.as_mut(), glance) {
-                (Some(known), Some(glance)) => known.forecast_error(&glance.residual),
+        let error = states.iter_mut().zip(&residuals).zip(&persistence).map(|((state, found), persistence)| {
+            match (state.known.as_mut(), found) {
+                (Some(known), Some(found)) => known.forecast_error(&found.residual),
                 _ => *persistence,
             }
         });
         let errors = (error.sum(), persistence.iter().sum());
-        let toward = self.toward(&watches, &glances);
+        let toward = self.toward(&states, &residuals);
         self.errors.push(errors);
-        for (listener, glance) in glances.iter().enumerate() {
-            if let Some(onset) = glance.as_ref().and_then(|glance| glance.onset) {
+        for (listener, found) in residuals.iter().enumerate() {
+            if let Some(onset) = found.as_ref().and_then(|found| found.onset) {
                 let change = self.gathering.get_or_insert_with(|| DetectedChange {
                     step,
                     since: onset,
@@ -319,11 +321,11 @@ impl Tracker {
                 });
                 change.since = change.since.min(onset);
                 change.listeners.push(listener);
-                watches[listener].restart(onset, self.seen);
+                states[listener].restart(onset, self.seen);
             }
         }
-        self.watches = watches;
-        let turn = toward.and_then(|(toward, limit)| self.state.step(&toward, limit, step));
+        self.states = states;
+        let turn = toward.and_then(|(toward, limit)| self.truth_detector.step(&toward, limit, step));
         if let Some((truth, since)) = turn {
             self.report(DetectedChange {
                 step,
@@ -332,7 +334,7 @@ impl Tracker {
                 listeners: Vec::new(),
                 truth: Some(truth),
             });
-            self.watches.iter_mut().for_each(WatchedListener::forget_state);
+            self.states.iter_mut().for_each(ListenerState::forget_state);
             self.snapshot();
         }
     }
@@ -341,34 +343,33 @@ impl Tracker {
     ///
     /// From exact listeners where there are any. Otherwise from those with estimated weights: their residuals relative to
     /// the mean, with a threshold that allows for errors of the weights, which persist as long as beliefs do.
-    fn toward(&self, watches: &[WatchedListener], glances: &[Option<ListenerResidual>]) -> Option<(Vec<f64>, f64)> {
+    fn toward(&self, states: &[ListenerState], residuals: &[Option<ListenerResidual>]) -> Option<(Vec<f64>, f64)> {
         let adaptation = self.adaptation?;
-        let (truth, hypotheses) = (self.state.truth, self.roster.hypotheses().len());
+        let (truth, hypotheses) = (self.truth_detector.truth, self.roster.hypotheses().len());
         let against = |values: &[f64], hypothesis: usize| if hypothesis == 0 { 0.0 } else { values[hypothesis - 1] };
         let mut toward = vec![0.0; hypotheses];
-        let heard = || {
-            watches.iter().zip(glances).filter_map(|(watch, glance)| Some((watch.known.as_ref()?, glance.as_ref()?)))
-        };
+        let heard =
+            || states.iter().zip(residuals).filter_map(|(state, found)| Some((state.known.as_ref()?, found.as_ref()?)));
         let mut exact = false;
-        for (_, glance) in heard().filter(|(known, _)| known.guard.is_exact()) {
+        for (_, found) in heard().filter(|(known, _)| known.detector.is_exact()) {
             exact = true;
             for (hypothesis, toward) in toward.iter_mut().enumerate() {
-                *toward += (against(&glance.residual, truth) - against(&glance.residual, hypothesis)) / adaptation;
+                *toward += (against(&found.residual, truth) - against(&found.residual, hypothesis)) / adaptation;
             }
         }
         if exact {
             return Some((toward, EVIDENCE));
         }
         let mut limit = None;
-        for (known, glance) in heard() {
-            let ChangeDetector::Errors { centre, burden, .. } = &known.guard else { continue };
+        for (known, found) in heard() {
+            let ChangeDetector::Errors { centre, burden, .. } = &known.detector else { continue };
             limit = Some(EVIDENCE * (1.0 + burden / adaptation));
             let covariance = |a: usize, b: usize| match (a, b) {
                 (0, _) | (_, 0) => 0.0,
                 _ => known.covariance[(a - 1, b - 1)],
             };
             for (hypothesis, toward) in toward.iter_mut().enumerate() {
-                let unusual = |hypothesis| against(&glance.residual, hypothesis) - against(centre, hypothesis);
+                let unusual = |hypothesis| against(&found.residual, hypothesis) - against(centre, hypothesis);
                 let variance =
                     covariance(truth, truth) + covariance(hypothesis, hypothesis) - 2.0 * covariance(truth, hypothesis);
                 *toward += (unusual(truth) - unusual(hypothesis)) / adaptation;
@@ -407,7 +408,7 @@ impl Tracker {
         let (agents, ratios, width) = (self.roster.agents().len(), self.roster.ratios(), self.width());
         let mut parts = [Moments::empty(agents, ratios), Moments::empty(agents, ratios)];
         let mut add = |first: usize, end: usize, moments: &Moments| {
-            let part = &mut parts[usize::from(first < self.state.since)];
+            let part = &mut parts[usize::from(first < self.truth_detector.since)];
             let merged = match self.params.memory {
                 Memory::Forget(factor) => {
                     let mut moments = moments.clone();

@@ -1,6 +1,6 @@
 //! The model of a tracker as of now.
 
-use super::listener::{KnownColumn, WatchedListener, residual};
+use super::listener::{KnownColumn, ListenerState, residual};
 use super::{Tracker, private_likelihoods};
 use crate::learn::{Method, fit, whitened};
 use crate::model::{
@@ -24,8 +24,8 @@ impl Tracker {
         let sum = 1.0 - adaptation;
         let recent = Panel::complete(self.roster.clone(), self.frames.clone())?;
         let mut triplets = Vec::new();
-        for (listener, watch) in self.watches.iter().enumerate() {
-            let Some(known) = &watch.known else {
+        for (listener, state) in self.states.iter().enumerate() {
+            let Some(known) = &state.known else {
                 triplets.push((listener, listener, 1.0));
                 continue;
             };
@@ -39,41 +39,41 @@ impl Tracker {
             combination = Combination::from_columns(combination.to_columns(), agents)?;
         }
         let found: Vec<Option<private_likelihoods::PrivateLikelihoods>> =
-            self.watches.iter().map(|watch| watch.known.as_ref()?.guard.recover(adaptation)).collect();
-        let truth = self.state.truth;
+            self.states.iter().map(|state| state.known.as_ref()?.detector.recover(adaptation)).collect();
+        let truth = self.truth_detector.truth;
         // Means over the present state, for those whose likelihoods are not known.
-        let moments = self.moments(self.state.since);
+        let moments = self.moments(self.truth_detector.since);
         let (mean_x, mean_y) = (moments.mean_x(), moments.mean_y());
         let mut evidence = Vec::with_capacity(agents * ratios);
         let mut innovation = Vec::with_capacity(agents * ratios * ratios);
-        for (listener, watch) in self.watches.iter().enumerate() {
+        for (listener, state) in self.states.iter().enumerate() {
             if let Some(atoms) = &found[listener] {
                 let (mean, covariance) = atoms.moments(truth);
                 evidence.extend(mean);
                 innovation.extend(covariance);
                 continue;
             }
-            let weights = watch.known.as_ref().map_or(&[][..], |known| &known.weights);
+            let weights = state.known.as_ref().map_or(&[][..], |known| &known.weights);
             let mean = residual(weights, listener, &mean_x, &mean_y, agents, ratios);
             evidence.extend(mean.iter().map(|value| value / adaptation));
             let scaled = |cell: usize, known: &KnownColumn| {
                 known.covariance[(cell / ratios, cell % ratios)] / (adaptation * adaptation)
             };
             innovation
-                .extend((0..ratios * ratios).map(|cell| watch.known.as_ref().map_or(0.0, |known| scaled(cell, known))));
+                .extend((0..ratios * ratios).map(|cell| state.known.as_ref().map_or(0.0, |known| scaled(cell, known))));
         }
         let known_likelihoods = found.iter().any(Option::is_some);
         let error =
-            |(watch, atoms): (&WatchedListener, &Option<private_likelihoods::PrivateLikelihoods>)| match &watch.known {
+            |(state, atoms): (&ListenerState, &Option<private_likelihoods::PrivateLikelihoods>)| match &state.known {
                 Some(known) if atoms.is_none() => known.errors.clone(),
                 _ => vec![0.0; ratios],
             };
-        let errors = self.watches.iter().zip(&found).map(error).collect();
+        let errors = self.states.iter().zip(&found).map(error).collect();
         let likelihood = |atoms: Option<private_likelihoods::PrivateLikelihoods>| {
             atoms.map_or(Likelihood::Unknown, private_likelihoods::PrivateLikelihoods::into_likelihood)
         };
-        let column = |(watch, name): (&WatchedListener, &String)| match &watch.known {
-            Some(known) if watch.stale => ColumnDiagnostics::statistical(name, known.column.rank),
+        let column = |(state, name): (&ListenerState, &String)| match &state.known {
+            Some(known) if state.stale => ColumnDiagnostics::statistical(name, known.column.rank),
             Some(known) => known.column.clone(),
             None => ColumnDiagnostics::statistical(name, 0),
         };
@@ -86,7 +86,7 @@ impl Tracker {
             innovation: Some(Innovation::from_cells(innovation, agents, ratios)?),
             likelihoods: known_likelihoods.then(|| found.into_iter().map(likelihood).collect()),
             diagnostics: Diagnostics {
-                columns: self.watches.iter().zip(self.roster.agents()).map(column).collect(),
+                columns: self.states.iter().zip(self.roster.agents()).map(column).collect(),
                 column_sum_spread: self.spread(),
                 evidence_errors: Some(errors),
                 evidence_steps: Some(moments.weight() as usize),
@@ -101,27 +101,26 @@ impl Tracker {
 
     /// Largest minus smallest sum of weights as estimated.
     fn spread(&self) -> Option<f64> {
-        let sums =
-            self.watches.iter().filter_map(|watch| watch.known.as_ref()).map(|known| match known.column.status {
-                Status::Certified => known.weights.iter().map(|(_, weight)| weight).sum(),
-                _ => known.vote.0,
-            });
+        let sums = self.states.iter().filter_map(|state| state.known.as_ref()).map(|known| match known.column.status {
+            Status::Certified => known.weights.iter().map(|(_, weight)| weight).sum(),
+            _ => known.vote.0,
+        });
         sums.clone().next().map(|_| fit::spread(sums))
     }
 
     fn warnings(&self) -> Vec<String> {
-        let these = |wanted: &dyn Fn(&WatchedListener) -> bool| -> Vec<usize> {
-            (0..self.watches.len()).filter(|&listener| wanted(&self.watches[listener])).collect()
+        let these = |wanted: &dyn Fn(&ListenerState) -> bool| -> Vec<usize> {
+            (0..self.states.len()).filter(|&listener| wanted(&self.states[listener])).collect()
         };
         let mut warnings = self.remarks.clone();
-        let stale = these(&|watch| watch.stale);
+        let stale = these(&|state| state.stale);
         if !stale.is_empty() {
             warnings.push(format!(
                 "these listeners have changed lately and are not learned anew yet; their weights are those from before: {}",
                 self.roster.list(&stale)
             ));
         }
-        let unknown = these(&|watch| watch.known.is_none());
+        let unknown = these(&|state| state.known.is_none());
         if !unknown.is_empty() {
             warnings.push(format!("nothing is known of whom these agents hear: {}", self.roster.list(&unknown)));
         }

@@ -43,8 +43,8 @@ impl Tracker {
             _ => 1,
         };
         let mut due: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (listener, watch) in self.watches.iter().enumerate().filter(|(_, watch)| watch.next <= self.seen) {
-            due.entry(watch.since.max(floor)).or_default().push(listener);
+        for (listener, state) in self.states.iter().enumerate().filter(|(_, state)| state.next <= self.seen) {
+            due.entry(state.since.max(floor)).or_default().push(listener);
         }
         let mut learned = false;
         for (since, listeners) in due {
@@ -67,11 +67,11 @@ impl Tracker {
             .map_or(agents, |support| listeners.iter().map(|&listener| support[listener].len() + 1).max().unwrap_or(1));
         let needed = most / ratios + SPARE;
         if seen < needed {
-            listeners.iter().for_each(|&listener| self.watches[listener].next = since + needed);
+            listeners.iter().for_each(|&listener| self.states[listener].next = since + needed);
             return Ok(false);
         }
         let wait = SPARE + (seen / 4).min(self.params.memory.steps() / 8);
-        listeners.iter().for_each(|&listener| self.watches[listener].next = self.seen + wait);
+        listeners.iter().for_each(|&listener| self.states[listener].next = self.seen + wait);
 
         let first = (since - 1).max(self.base);
         let stretch = Panel::complete(self.roster.clone(), self.frames[(first - self.base) * self.width()..].to_vec())?;
@@ -89,16 +89,16 @@ impl Tracker {
         let adaptation = given.unwrap_or_else(|| {
             // The estimates of listeners not fitted now count as well.
             let others = self
-                .watches
+                .states
                 .iter()
                 .enumerate()
                 .filter(|(listener, _)| design.listeners.binary_search(listener).is_err());
-            let others = others.filter_map(|(_, watch)| watch.known.as_ref()).map(|known| known.vote);
+            let others = others.filter_map(|(_, state)| state.known.as_ref()).map(|known| known.vote);
             fit::voted(fits.iter().map(|fit| fit.vote).chain(others))
         });
         let standings = design.each(|position| fit::standing(|| design.listener_moments(position), &fits[position]));
         let worth = |&listener: &usize| {
-            let searched = self.watches[listener].searched;
+            let searched = self.states[listener].searched;
             stretch.steps() > searched + searched / 2 && searched < self.window
         };
         let mut splits = vec![None; fits.len()];
@@ -106,7 +106,7 @@ impl Tracker {
             let means = Means::from_panel(&stretch);
             let params = WhitenedParams { adaptation: given, ..params.clone() };
             (splits, _) = whitened::splits(&stretch, &means, &design, &fits, 1.0 - adaptation, &params)?;
-            design.listeners.iter().for_each(|&listener| self.watches[listener].searched = stretch.steps());
+            design.listeners.iter().for_each(|&listener| self.states[listener].searched = stretch.steps());
         }
         let sum = 1.0 - adaptation;
         let vote = match given {
@@ -153,22 +153,22 @@ impl Tracker {
         let listeners = design.listeners.clone();
         for (listener, known) in listeners.into_iter().zip(found) {
             let certified = known.column.status == Status::Certified;
-            let watch = &mut self.watches[listener];
+            let state = &mut self.states[listener];
             // A certified column is kept unless the new one is better conditioned.
             let better = |old: &KnownColumn| certified && known.column.condition < old.column.condition;
             let certain = |old: &&KnownColumn| old.column.status == Status::Certified;
-            if !watch.stale && watch.known.as_ref().filter(certain).is_some_and(|old| !better(old)) {
+            if !state.stale && state.known.as_ref().filter(certain).is_some_and(|old| !better(old)) {
                 continue;
             }
             // After a change the former weights are kept until the new fit has enough transitions.
-            if watch.known.is_some() && watch.stale && !certified && matches!(known.guard, ChangeDetector::Open) {
+            if state.known.is_some() && state.stale && !certified && matches!(known.detector, ChangeDetector::Open) {
                 continue;
             }
             if certified && known.column.condition.is_some_and(|condition| condition < POOR) {
-                watch.next = usize::MAX;
+                state.next = usize::MAX;
             }
-            let exact = watch.guard().is_some_and(ChangeDetector::is_exact);
-            (watch.known, watch.stale, learned) = (Some(known), false, true);
+            let exact = state.detector().is_some_and(ChangeDetector::is_exact);
+            (state.known, state.stale, learned) = (Some(known), false, true);
             if !exact {
                 newly.push(listener);
             }
@@ -176,11 +176,11 @@ impl Tracker {
         let given = self.params.whitened.adaptation.or(self.certain_adaptation());
         self.adaptation = Some(given.unwrap_or(adaptation));
         newly.into_iter().for_each(|listener| self.credit(listener, first + 1));
-        if self.state.since == 1
-            && !self.watches.iter().any(|watch| watch.guard().is_some_and(ChangeDetector::is_exact))
+        if self.truth_detector.since == 1
+            && !self.states.iter().any(|state| state.detector().is_some_and(ChangeDetector::is_exact))
         {
-            self.state.truth = model::settled(&stretch, adaptation).hypothesis;
-            self.state.settled = vec![true; self.roster.hypotheses().len()];
+            self.truth_detector.truth = model::settled(&stretch, adaptation).hypothesis;
+            self.truth_detector.settled = vec![true; self.roster.hypotheses().len()];
         }
         Ok(learned)
     }
@@ -193,7 +193,7 @@ impl Tracker {
             .map(|step| residual(&weights, listener, self.frame(step - 1), self.frame(step), agents, ratios))
             .collect();
         // The mean differs between states.
-        let present = past.len().min(self.seen - self.state.since);
+        let present = past.len().min(self.seen - self.truth_detector.since);
         let lately = &past[past.len() - present..];
         let usual = |ratio: usize| lately.iter().map(|row| row[ratio]).sum::<f64>() / present.max(1) as f64;
         let mean: Vec<f64> = (0..ratios).map(usual).collect();
@@ -201,7 +201,7 @@ impl Tracker {
         column.status = standing.status;
         let less = |row: &Vec<f64>| row.iter().zip(&mean).map(|(value, mean)| value - mean).collect();
         let centred = || past.iter().map(less).collect::<Vec<Vec<f64>>>();
-        let guard = match split.filter(|split| split.certified) {
+        let detector = match split.filter(|split| split.certified) {
             Some(split) => {
                 (column.status, column.condition) = (Status::Certified, Some(split.condition));
                 column.weight_error = Some(0.0);
@@ -211,8 +211,8 @@ impl Tracker {
                 let quiet = ratios - standing.rank;
                 // Contrasts that may be small by overfitting are not tested.
                 let sure = transitions >= (5 * speakers / quiet + 20) as f64;
-                let guard = ChangeDetector::contrasts(&fit.covariance, quiet, &mean, &centred(), self.largest);
-                guard.filter(|_| sure).unwrap_or(ChangeDetector::Open)
+                let detector = ChangeDetector::contrasts(&fit.covariance, quiet, &mean, &centred(), self.largest);
+                detector.filter(|_| sure).unwrap_or(ChangeDetector::Open)
             }
             // Likewise, and with too few steps for a mean.
             None if speakers as f64 > 0.2 * transitions || present < STEPS_FOR_A_MEAN => ChangeDetector::Open,
@@ -237,28 +237,30 @@ impl Tracker {
             vote: fit.vote,
             errors,
             mean: (mean, present),
-            guard,
+            detector,
         }
     }
 
     /// Adds the log-likelihood ratios of a listener that has become exact, from a step on.
     fn credit(&mut self, listener: usize, first: usize) {
         let (agents, ratios) = (self.roster.agents().len(), self.roster.ratios());
-        let Some(known) = self.watches[listener].known.as_ref().filter(|known| known.guard.is_exact()) else { return };
-        let first = first.max(self.state.since);
+        let Some(known) = self.states[listener].known.as_ref().filter(|known| known.detector.is_exact()) else {
+            return;
+        };
+        let first = first.max(self.truth_detector.since);
         let Some(adaptation) = self.adaptation else { return };
-        let mut scores = std::mem::take(&mut self.state.scores);
+        let mut scores = std::mem::take(&mut self.truth_detector.scores);
         for step in first..self.seen {
             let row = residual(&known.weights, listener, self.frame(step - 1), self.frame(step), agents, ratios);
             row.iter().enumerate().for_each(|(ratio, value)| scores[ratio + 1] -= value / adaptation);
         }
-        self.state.scores = scores;
-        self.state.settle();
+        self.truth_detector.scores = scores;
+        self.truth_detector.settle();
     }
 
     /// 1 minus the median sum of the weights that are certified.
     fn certain_adaptation(&self) -> Option<f64> {
-        let known = self.watches.iter().filter_map(|watch| watch.known.as_ref());
+        let known = self.states.iter().filter_map(|state| state.known.as_ref());
         let certain = known.filter(|known| known.column.status == Status::Certified);
         let mut votes: Vec<f64> =
             certain.map(|known| 1.0 - known.weights.iter().map(|(_, weight)| weight).sum::<f64>()).collect();
