@@ -96,7 +96,7 @@ pub fn compare(model: &Model, known: &GroundTruth, top: usize) -> Result<Compari
         return Err(Error::Undefined {
             what: "a comparison",
             reason: format!(
-                "the two files share {} agent name(s): the first has {:?}…, the second {:?}…",
+                "the model and the truth share {} agent name(s): the model has {:?}…, the truth {:?}…",
                 pairs.len(),
                 model.roster.agents()[0],
                 known.roster.agents()[0]

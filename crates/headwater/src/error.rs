@@ -102,7 +102,7 @@ pub enum Error {
     },
     /// The learning rate is too large: the weights overflowed.
     #[error(
-        "the estimate diverged at step {step}: with learning rate {learning_rate:.3e} the weights grow without end (stability bound on these data: {bound:.3e})"
+        "the estimate diverged at step {step}: with learning rate {learning_rate:.3e} the weights grow without bound (stability bound on these data: {bound:.3e})"
     )]
     Diverged {
         /// Step at which it was detected.
@@ -113,7 +113,7 @@ pub enum Error {
         bound: f64,
     },
     /// A stop was requested.
-    #[error("stopped before the end, as asked")]
+    #[error("stopped on request")]
     Stopped,
     /// A graph or its weights are not valid for the purpose.
     #[error("{reason}")]

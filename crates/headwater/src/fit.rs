@@ -206,7 +206,7 @@ pub fn stability(panel: &Panel, learner: &Gsl) -> Result<(f64, Option<String>), 
     let rate = learner.params().learning_rate;
     let bound = gsl::stability_bound(panel, learner.params(), learner.knows_evidence())?;
     let warning = format!(
-        "learning rate {rate} is beyond the stability bound 2/((1−δ)²λ_max) = {bound:.3e}: the weights may grow without end"
+        "learning rate {rate} is beyond the stability bound 2/((1−δ)²λ_max) = {bound:.3e}: the weights may grow without bound"
     );
     Ok((bound, (rate > bound).then_some(warning)))
 }
@@ -222,7 +222,7 @@ pub fn finish(panel: &Panel, learner: Gsl, mut forecast: Forecast, bound: f64) -
     let mut model = learner.finish(panel, forecast::skill(panel, &forecast))?;
     if forecast.error > RUNAWAY * forecast.persistence {
         model.diagnostics.warnings.push(format!(
-            "the weights are running away: forecasts are {:.3e} times worse than doing nothing; lower the learning rate (stability bound {bound:.3e})",
+            "the weights diverge: the forecast error is {:.3e} times that of forecasting no change; lower the learning rate (stability bound {bound:.3e})",
             forecast.error / forecast.persistence
         ));
     }

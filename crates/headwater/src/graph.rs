@@ -124,7 +124,7 @@ impl Graph {
                         if self.speakers[speaker].binary_search(&listener).is_err() {
                             return Err(Error::Graph {
                                 reason: format!(
-                                    "metropolis weights need edges in both directions, but {listener} hears {speaker} and not the other way round; use uniform or random weights"
+                                    "metropolis weights need edges in both directions, but {listener} listens to {speaker} and not the other way round; use uniform or random weights"
                                 ),
                             });
                         }

@@ -289,7 +289,7 @@ fn an_agent_that_never_moves_is_no_source() {
     assert_eq!(model.combination.weight(4, 4), 1.0);
     assert!((0..6).filter(|&k| k != 4).all(|k| model.combination.weight(4, k) == 0.0));
     assert_eq!(model.evidence.against(4, 1), 0.0);
-    assert!(model.diagnostics.warnings.iter().any(|warning| warning.contains("never change their mind")));
+    assert!(model.diagnostics.warnings.iter().any(|warning| warning.contains("beliefs of these agents never change")));
 }
 
 proptest! {

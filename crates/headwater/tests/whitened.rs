@@ -149,7 +149,7 @@ fn grids_and_repetition_are_never_certified() {
     );
     let model = whitened(&rare, &WhitenedParams::default()).unwrap();
     assert_eq!(model.diagnostics.columns[3].status, Status::Statistical);
-    assert!(model.diagnostics.warnings.iter().any(|text| text.contains("repeat themselves") && text.ends_with(": 3")));
+    assert!(model.diagnostics.warnings.iter().any(|text| text.contains("exactly repeated") && text.ends_with(": 3")));
 }
 
 #[test]
@@ -206,7 +206,11 @@ fn constant_and_identical_agents_are_named() {
     let still = changed(&panel, |_, _, agent, value| if agent == 4 { 0.25 } else { value });
     let model = whitened(&still, &WhitenedParams::default()).unwrap();
     assert!(
-        model.diagnostics.warnings.iter().any(|text| text.contains("never change their mind") && text.ends_with(": 4"))
+        model
+            .diagnostics
+            .warnings
+            .iter()
+            .any(|text| text.contains("beliefs of these agents never change") && text.ends_with(": 4"))
     );
     assert_eq!((model.combination.weight(4, 4), model.diagnostics.columns[4].status), (1.0, Status::Statistical));
     // Agent 7 says what agent 6 says: the listeners of either are not certified, and share the weight out.

@@ -73,7 +73,7 @@ mod tests {
         let panel = Panel::complete(Roster::numbered(3, 2).unwrap(), cells).unwrap();
         let trend = CommonTrend::from_panel(&panel, 3, &[0, 0, 1]);
         assert_eq!(trend.at(0), [0.0; 3], "nothing was said before the first step");
-        assert_eq!(trend.at(1), [0.0, -1.0, 0.0], "1 hears 0; 2 has nobody");
+        assert_eq!(trend.at(1), [0.0, -1.0, 0.0], "agent 2 has no other member in its group");
         assert_eq!(trend.at(2), [0.0, 1.0, 0.0]);
         assert_eq!(trend.count, 2);
     }

@@ -94,13 +94,13 @@ impl DistinctAgents {
         let constant: Vec<usize> = (0..self.constant.len()).filter(|&agent| self.constant[agent]).collect();
         if !constant.is_empty() {
             warnings.push(format!(
-                "these agents never change their mind, so nobody can be seen listening to them nor they to anybody: {}",
+                "the beliefs of these agents never change, so neither their weights nor those given to them can be estimated: {}",
                 panel.roster().list(&constant)
             ));
         }
         for &speaker in self.regressors.iter().filter(|&&speaker| self.copies[speaker].len() > 1) {
             warnings.push(format!(
-                "these agents say the same at every step, so only their summed weight is known: {}",
+                "these agents have identical beliefs at every step, so only their summed weight is identified: {}",
                 panel.roster().list(&self.copies[speaker])
             ));
         }

@@ -120,7 +120,7 @@ pub fn as_released(panel: &Panel, params: &ReleasedParams) -> Result<Model, Erro
         }
         if !weights.col_iter().all(|column| column.iter().all(|weight| weight.abs() < 1e12)) {
             let reason =
-                format!("the weights grow without end at learning rate {}; try a smaller one", params.learning_rate);
+                format!("the weights grow without bound at learning rate {}; try a smaller one", params.learning_rate);
             return Err(Error::Undefined { what: "the released procedure", reason });
         }
     }

@@ -31,7 +31,7 @@ impl Evidence {
             });
         }
         if let Some(bad) = rows.iter().find(|value| value.is_nan() || value.abs() > LARGEST_LOG_RATIO) {
-            let reason = format!("it holds {bad}, which is no log-likelihood ratio");
+            let reason = format!("it holds {bad}, which is not a log-likelihood ratio");
             return Err(Error::Undefined { what: "evidence", reason });
         }
         Ok(Evidence { agents, ratios, rows })

@@ -115,7 +115,7 @@ impl World {
             let names = roster.names(&[speaker, listener]);
             return Err(Error::Graph {
                 reason: format!(
-                    "metropolis weights need edges in both directions, but {:?} hears {:?} and not the other way round; use uniform or random weights",
+                    "metropolis weights need edges in both directions, but {:?} listens to {:?} and not the other way round; use uniform or random weights",
                     names[1], names[0]
                 ),
             });
@@ -616,7 +616,7 @@ mod tests {
         let one_way = [(0, 1, None), (1, 2, None), (2, 0, None)];
         let metropolis = WorldParams { rule: Rule::Metropolis, ..small() };
         let error = World::on_graph(metropolis, names(), &one_way).unwrap_err().to_string();
-        assert!(error.contains("\"a\" hears \"c\""), "{error}");
+        assert!(error.contains("\"a\" listens to \"c\""), "{error}");
         let weights = [(0, 1, Some(0.5)), (1, 1, Some(0.5)), (1, 2, Some(1.0)), (2, 0, Some(1.0))];
         let world = World::on_graph(small(), names(), &weights).unwrap();
         assert_eq!(world.truth().combination.weight(1, 1), 0.5);

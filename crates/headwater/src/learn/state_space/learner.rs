@@ -227,7 +227,7 @@ impl<'a> StateSpaceLearner<'a> {
         let mut warnings = self.distinct.warnings(self.panel);
         if !round.converged {
             warnings.push(format!(
-                "the fit stopped after {} rounds while each still gained {:.1e} nats a belief: more rounds may move the weights",
+                "the fit stopped after {} rounds before it converged, the last of which gained {:.1e} nats per belief: more rounds may change the weights",
                 round.number,
                 round.gain.unwrap_or(f64::NAN)
             ));

@@ -90,7 +90,7 @@ impl StateSpaceParams {
         require(self.rounds >= 1, "rounds", self.rounds, "at least 1")?;
         require(self.tolerance >= 0.0, "tolerance", self.tolerance, "zero or more")?;
         let graph = self.weights != Some(WeightKind::Strengths) || self.support.is_some();
-        require(graph, "weights", "strengths", "edges when no graph says who may hear whom")?;
+        require(graph, "weights", "strengths", "edges unless there is a graph of who may listen to whom")?;
         let simplex = self.weights != Some(WeightKind::Strengths) || self.constraint == Constraint::Simplex;
         require(simplex, "constraint", "free", "simplex with strengths, which are shares by nature")
     }

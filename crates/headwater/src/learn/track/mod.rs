@@ -164,9 +164,9 @@ impl Tracker {
         let needed = most / ratios + SPARE;
         if params.memory.steps() < needed {
             return Err(Error::Undefined {
-                what: "a fit to so short a memory",
+                what: "a fit with this memory",
                 reason: format!(
-                    "about {} steps count, and {most} weights per listener need {needed}: remember more, or give a graph",
+                    "it covers about {} steps, but {most} weights per listener need {needed}; use a longer memory or give a graph",
                     params.memory.steps()
                 ),
             });

@@ -116,13 +116,14 @@ impl Tracker {
         let stale = these(&|state| state.stale);
         if !stale.is_empty() {
             warnings.push(format!(
-                "these listeners have changed lately and are not learned anew yet; their weights are those from before: {}",
+                "the weights of these listeners changed recently and are not estimated again yet; the former ones are shown: {}",
                 self.roster.list(&stale)
             ));
         }
         let unknown = these(&|state| state.known.is_none());
         if !unknown.is_empty() {
-            warnings.push(format!("nothing is known of whom these agents hear: {}", self.roster.list(&unknown)));
+            warnings
+                .push(format!("the weights of these listeners are not estimated yet: {}", self.roster.list(&unknown)));
         }
         warnings
     }

@@ -110,7 +110,7 @@ fn check(panel: &Panel, params: &WhitenedParams) -> Result<(), Error> {
     check_support(panel.agents(), params.support.as_deref())?;
     let size = panel.agents() * panel.ratios();
     if params.support.is_none() {
-        super::moments::affordable(size, 1, "give a graph of who may hear whom, or fewer agents")?;
+        super::moments::affordable(size, 1, "give a graph of who may listen to whom, or fewer agents")?;
     }
     if !panel.is_complete() {
         return Err(Error::Undefined {
@@ -171,7 +171,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     };
     if left_out > 0 {
         warnings.push(format!(
-            "the search for symbols was left out for {left_out} of {} listeners: it would go beyond its budget of {:.0e} operations",
+            "the search for symbols was skipped for {left_out} of {} listeners because it would exceed its budget of {:.0e} operations",
             listeners.len(),
             params.budget
         ));
@@ -181,7 +181,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
         listeners.iter().copied().filter(|&listener| repeats[listener] > MOST_REPEATS).collect();
     if !repeating.is_empty() {
         warnings.push(format!(
-            "these agents often repeat themselves exactly, as when silence is carried forward, so nothing is certified for them: {}",
+            "beliefs of these agents are often exactly repeated, as when silence is carried forward, so their columns are not certified: {}",
             panel.roster().list(&repeating)
         ));
     }
@@ -191,12 +191,12 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
         let spread = votes[votes.len() - 1] - votes[0];
         if spread > ONE_ADAPTATION {
             warnings.push(format!(
-                "certified weights sum to values that differ by up to {spread:.1e}: these agents do not share one δ, as the model assumes, so evidence and shares are off"
+                "certified weights sum to values that differ by up to {spread:.1e}: the agents do not share one δ, as the model assumes, so evidence and shares are biased"
             ));
         }
         if let Some(given) = params.adaptation.filter(|given| (given - vote).abs() > ONE_ADAPTATION) {
             warnings.push(format!(
-                "δ = {given} contradicts the beliefs, whose exact weights give δ = {vote:.6}: evidence and shares are off"
+                "δ = {given} contradicts the beliefs, whose exact weights give δ = {vote:.6}: evidence and shares are biased"
             ));
             if params.constraint == Constraint::Free {
                 splits.iter_mut().flatten().for_each(|split| split.certified = false);
@@ -209,7 +209,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     let blurred = splits.iter().flatten().filter(|split| split.constrained.is_some()).count();
     if blurred > 0 {
         warnings.push(format!(
-            "the private symbols of {blurred} listeners are clearly apart but blurred, as in rounded beliefs: their weights are fitted within symbols, but not certified"
+            "the private symbols of {blurred} listeners are clearly separated but not exact, as in rounded beliefs: their weights are fitted within symbols, but not certified"
         ));
     }
 
@@ -284,7 +284,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     let collinear: Vec<usize> = (0..listeners.len()).filter(poor).map(|position| listeners[position]).collect();
     if !collinear.is_empty() {
         warnings.push(format!(
-            "what these listeners may hear is nearly collinear, so single weights mean little even where their sums do: {}",
+            "the speakers of these listeners are nearly collinear, so single weights are poorly determined even where their sums are not: {}",
             panel.roster().list(&collinear)
         ));
     }

@@ -39,7 +39,7 @@ pub(super) fn private_models(
     }
     if !unseen.is_empty() {
         warnings.push(format!(
-            "only one private symbol of these agents occurred, so their likelihoods are not identified and their evidence is a mean: {}",
+            "only one private symbol of these agents occurred, so their likelihoods are not identified and their evidence is a mean over all steps: {}",
             panel.roster().list(&unseen)
         ));
     }
@@ -74,7 +74,7 @@ pub(super) fn private_models(
         (0..agents).filter(|agent| found[*agent].is_none() && unseen.binary_search(agent).is_err()).collect();
     if !fallen.is_empty() {
         warnings
-            .push(format!("private likelihoods not identified, fell back to means: {}", panel.roster().list(&fallen)));
+            .push(format!("the private likelihoods of these agents are not identified, so their evidence is a mean over all steps: {}", panel.roster().list(&fallen)));
     }
     let known =
         |atoms: Option<PrivateLikelihoods>| atoms.map_or(Likelihood::Unknown, PrivateLikelihoods::into_likelihood);
