@@ -173,7 +173,7 @@ impl fmt::Display for Verdict {
             than(skill.against_own_past),
             than(skill.against_persistence)
         )?;
-        // News that reaches all moves beliefs together though nobody listens, which circular shifts do not tell apart.
+        // News that reaches all agents moves beliefs together without influence; circular shifts cannot tell the two apart.
         if let Some(beyond) = skill.beyond_common.filter(|_| skill.against_own_past > 0.0) {
             let why = if beyond > 0.0 { "" } else { ", so a common trend would explain as much" };
             write!(to, "; after controlling for the group's previous mean, {}{why}", than(beyond))?;

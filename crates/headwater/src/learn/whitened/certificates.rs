@@ -86,8 +86,8 @@ pub(crate) fn splits(
     let mut splits: Vec<Option<Split>> = vec![None; fits.len()];
     found.into_iter().for_each(|(position, split)| splits[position] = split);
     if design.someone_never_moves() {
-        // What a listener hears of an agent that never moves hides in the constant, and its weights sum to less. Only
-        // those that leave nothing unexplained stay certified: the largest sum, if two agree on it.
+        // The weight of an agent whose belief never changes is absorbed by the intercept, and the other weights sum to
+        // less. Only columns with the largest sum stay certified, if at least two agree on it.
         let total = |split: &Split| split.weights.iter().sum::<f64>();
         let sums: Vec<f64> = splits.iter().flatten().filter(|split| split.certified).map(total).collect();
         let largest = sums.iter().copied().fold(f64::MIN, f64::max);
