@@ -35,6 +35,9 @@ pub(crate) struct DiscoverArgs {
     /// Folder to write
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Replace the results of other posts in that folder
+    #[arg(long)]
+    force: bool,
     /// Replace names of users by keyed hashes in everything that is written or shown; the key is in this file
     #[arg(long, value_name = "KEYFILE")]
     pseudonymise: Option<PathBuf>,
@@ -73,7 +76,7 @@ fn parse_draws(text: &str) -> Result<u64, String> {
 impl DiscoverArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let discover = self.discover()?;
-        let mut store = Store::folder(&self.out).with_artifacts(&RUN_ARTIFACTS);
+        let mut store = Store::folder(&self.out).with_artifacts(&RUN_ARTIFACTS).with_force(self.force);
         let found = run(&discover, &mut store, terminal)?;
         match self.format {
             Format::Json => terminal.json(&found.ranking),

@@ -33,6 +33,18 @@ impl CliError {
         CliError::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
+    /// The same in other words.
+    pub(crate) fn map_text(mut self, other: impl Fn(&str) -> String) -> Self {
+        if let CliError::Data { message, hint }
+        | CliError::File { message, hint, .. }
+        | CliError::Usage { message, hint } = &mut self
+        {
+            *message = other(message);
+            *hint = hint.as_deref().map(other);
+        }
+        self
+    }
+
     /// Names the file an error of the library concerns.
     pub(crate) fn about(path: &Path) -> impl Fn(Core) -> CliError {
         let path = path.to_owned();
@@ -131,6 +143,10 @@ impl From<Replicated> for CliError {
 pub(crate) fn cure(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::StorageFull => "free some space, or write to another disk",
+        std::io::ErrorKind::FileTooLarge => {
+            "the system limits the size of files: see ulimit -f, or write to another disk"
+        }
+        std::io::ErrorKind::InvalidFilename => "choose a shorter name",
         std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => "the file is cut off: fetch it again",
         _ => "check the path and its permissions",
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, cure, hint};
 use crate::terminal::count;
-use headwater_discover::Error as Discover;
+use headwater_discover::{Error as Discover, KeyProblem};
 use headwater_posts::read::OtherFormat;
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
 use headwater_score::Error as Score;
@@ -64,10 +64,13 @@ impl From<Posts> for CliError {
 }
 
 /// How to make a key for pseudonyms.
-const KEY: &str = "make a key with: head -c 32 /dev/urandom > key; whoever has it can tell who is who";
+const KEY: &str = "make a key with: (umask 077; head -c 32 /dev/urandom > key); whoever has it can tell who is who";
 
 impl From<Discover> for CliError {
     fn from(error: Discover) -> Self {
+        if let Discover::Unnamed { error, names } = error {
+            return CliError::from(*error).map_text(|text| names.replace_in(text));
+        }
         let message = error.to_string();
         let hint = match &error {
             Discover::Data { source, .. } => hint(source),
@@ -97,7 +100,8 @@ fn cure_of(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "write to another folder",
-        Discover::Key { .. } | Discover::ShortKey { .. } => KEY,
+        Discover::WeakKey { problem: KeyProblem::Readable, .. } => "keep it to yourself: chmod 600, then run it again",
+        Discover::Key { .. } | Discover::WeakKey { .. } => KEY,
         Discover::PseudonymCollision => "take another key",
         Discover::Hidden { .. } => "run it without --pseudonymise to see the reason",
         Discover::HiddenColumns { .. } => "name the columns with --map, or run it without --pseudonymise to see them",
@@ -107,6 +111,8 @@ fn cure_of(error: &Discover) -> Option<&'static str> {
         Discover::GraphWithoutEdges { .. } => "give the edges among the users who post, or leave out --graph",
         Discover::UsersOutsideGraph => "names must be the same in --users and --graph, capitals included",
         Discover::TooFewBins { .. } => "take shorter bins (--bin 6h), posts over a longer time, or a wider topic",
+        Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder with --out",
+        Discover::OtherInputs { .. } => "choose another folder with --out, or replace the results with --force",
         Discover::ConstantScores { .. } => "check the column score, or choose another --scorer",
         Discover::StrengthsWithoutGraph => {
             "add --graph EDGES (source,target: the target follows the source), or leave --weights out"
@@ -121,6 +127,9 @@ fn posts_hint(error: &Posts) -> Option<String> {
     let cure = match error {
         Posts::NothingLeft { main, .. } => main.map_or("give a file with posts", loss_cure),
         Posts::OneUser { main, .. } => main.map_or("give a file with posts by more users", loss_cure),
+        Posts::SparseBins { .. } => {
+            "leave out posts with a wrong time with --from and --to, or take longer bins (--bin week)"
+        }
         _ => return None,
     };
     Some(cure.to_owned())

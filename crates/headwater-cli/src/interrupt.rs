@@ -1,3 +1,4 @@
+//! Signals. A file that grows beyond the limit of the system is an error of the write, not the end of the process.
 //! Ctrl-C: unfinished files are removed and the process ends; a loop that can save its state is asked to do so first.
 
 use std::sync::Once;
@@ -17,6 +18,12 @@ pub(crate) fn install() {
                 std::process::exit(130);
             }
         });
+        #[cfg(unix)]
+        {
+            // Whether it came is told by the write that failed.
+            let seen = std::sync::Arc::new(AtomicBool::new(false));
+            let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, seen);
+        }
     });
 }
 

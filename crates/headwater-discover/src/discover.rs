@@ -2,6 +2,7 @@
 
 use crate::event::{Event, Warning};
 use crate::follow_graph::{GraphInput, RunGraph};
+use crate::input_names::InputNames;
 use crate::journal::Journal;
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{Hasher, InFiles, InputFile, RUN_FORMAT, RunOptions, RunRecord, ScoreResult, StageName, stage_key};
@@ -149,7 +150,41 @@ impl Discover {
         progress: &Progress,
         observer: Observer<'_>,
     ) -> Result<Discovery, Error> {
-        progress.run(|| Run { discover: self, observer }.stages(store, progress))?
+        let found = progress.run(|| Run { discover: self, observer }.stages(store, progress));
+        store.unlock();
+        let found = found?;
+        if self.pseudonyms.is_none() {
+            return found;
+        }
+        found.map_err(|error| match error {
+            Error::Core(headwater::Error::Stopped) => error,
+            error => Error::Unnamed { error: Box::new(error), names: self.input_names() },
+        })
+    }
+
+    /// What messages call the inputs where names are replaced.
+    pub(crate) fn input_names(&self) -> InputNames {
+        let Discover { posts, options, graph, common, .. } = self;
+        let mut inputs = Vec::new();
+        if let PostsInput::Files(patterns) = posts {
+            inputs.extend(patterns.iter().map(|path| (path.clone(), "posts".to_owned())));
+        }
+        // Files that cannot be listed are named by their pattern.
+        let files = posts.files().unwrap_or_default();
+        let single = files.len() == 1;
+        let numbered = files
+            .into_iter()
+            .zip(1..)
+            .map(|(path, number)| (path, if single { "posts".to_owned() } else { format!("posts file {number}") }));
+        inputs.splice(0..0, numbered);
+        inputs.extend(graph.as_ref().and_then(GraphInput::path).map(|path| (path.to_owned(), "graph".to_owned())));
+        if let Some(UserList::File(path)) = &options.users {
+            inputs.push((path.clone(), "users".to_owned()));
+        }
+        if let Some(CommonInput::File(path)) = common {
+            inputs.push((path.clone(), "groups".to_owned()));
+        }
+        InputNames::new(inputs)
     }
 
     /// What can be checked before anything is read.
@@ -183,7 +218,12 @@ impl Run<'_> {
         discover.check()?;
         self.check_outputs(store)?;
         let mut pseudonyms = discover.pseudonyms.clone();
-        let inputs = self.inputs()?;
+        store.lock()?;
+        let mut inputs = self.inputs()?;
+        if let Some(pseudonyms) = &pseudonyms {
+            inputs.iter_mut().for_each(|input| input.sha256 = pseudonyms.keyed_hash(&input.sha256));
+        }
+        store.check_inputs(&inputs)?;
         let graph_input = discover.graph.as_ref();
         let follow_graph = graph_input.map(|input| RunGraph::read(input, pseudonyms.as_mut())).transpose()?;
         let fingerprint = pseudonyms.as_ref().map(Pseudonyms::fingerprint);

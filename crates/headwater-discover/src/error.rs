@@ -1,7 +1,8 @@
 //! What can keep posts from becoming a ranking. Messages name what was met and what is needed; which option cures it is added
 //! by the command line and by Python, each in its own vocabulary.
 
-use crate::pseudonyms::SHORTEST_KEY;
+use crate::input_names::InputNames;
+use crate::pseudonyms::KeyProblem;
 use std::path::PathBuf;
 
 /// Everything that can end a run.
@@ -58,6 +59,24 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// Another run writes to the folder.
+    #[error(
+        "{}: another run{} is writing to this folder",
+        folder.display(),
+        process.map_or(String::new(), |process| format!(", process {process},"))
+    )]
+    FolderInUse {
+        /// The folder.
+        folder: PathBuf,
+        /// The process of that run, where it is known.
+        process: Option<u32>,
+    },
+    /// The folder holds the results of other posts.
+    #[error("{}: holds the results of a run on other posts, which would be replaced", folder.display())]
+    OtherInputs {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// An output would overwrite an input.
     #[error("{}: is an input of this run and would be overwritten", path.display())]
     Overwrite {
@@ -72,13 +91,13 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// The key for pseudonyms can be guessed.
-    #[error("{}: the key has {bytes} bytes; at least {SHORTEST_KEY} are needed", path.display())]
-    ShortKey {
+    /// The key for pseudonyms does not protect names.
+    #[error("{}: {problem}", path.display())]
+    WeakKey {
         /// The key file.
         path: PathBuf,
-        /// Its length.
-        bytes: usize,
+        /// Why.
+        problem: KeyProblem,
     },
     /// Two accounts would become one.
     #[error("two accounts have the same pseudonym under this key")]
@@ -88,6 +107,14 @@ pub enum Error {
     Hidden {
         /// File and line.
         place: String,
+    },
+    /// An error of a run that replaces names: its inputs are called by what they are for.
+    #[error("{}", names.replace_in(&error.to_string()))]
+    Unnamed {
+        /// What happened.
+        error: Box<Error>,
+        /// What the inputs are called.
+        names: InputNames,
     },
     /// Columns are missing, and those that are there may be named after accounts.
     #[error("{}: there is no {}; the columns found may be names and are not shown", path.display(), missing.join(", no "))]

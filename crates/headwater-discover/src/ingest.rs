@@ -4,6 +4,7 @@ use crate::Error;
 use crate::discover::{BELIEFS_FILE, Ingested, LOG_BELIEFS_FILE, Run};
 use crate::event::{Event, Warning};
 use crate::follow_graph::RunGraph;
+use crate::input_names::InputNames;
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{RunCounts, ScoreResult};
 use headwater_files::write_panel;
@@ -12,6 +13,7 @@ use headwater_posts::reader::PostBatch;
 use headwater_posts::{Error as PostsError, IngestWarning, PostHooks, RejectsFile, bin_posts};
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Time bins that the learner needs.
 const FEWEST_BINS: u64 = 10;
@@ -36,6 +38,8 @@ struct RunHooks<'a> {
     outside: HashSet<String>,
     inside: u64,
     rejects: Option<RejectsFile>,
+    /// What files are called where names are replaced.
+    names: Option<InputNames>,
 }
 
 impl PostHooks for RunHooks<'_> {
@@ -54,9 +58,20 @@ impl PostHooks for RunHooks<'_> {
                 _ => self.inside += 1,
             }
         }
-        if self.pseudonyms.is_some() {
+        if let Some(names) = &self.names {
             // The text of a reason quotes the cell.
             batch.bad.iter_mut().for_each(|bad| bad.reason = HIDDEN_REASON.to_owned());
+            let mut latest: Option<(Arc<Path>, Arc<Path>)> = None;
+            let posts = batch.posts.iter_mut().map(|post| &mut post.place);
+            for place in posts.chain(batch.bad.iter_mut().map(|bad| &mut bad.place)) {
+                if latest.as_ref().is_none_or(|(path, _)| !Arc::ptr_eq(path, &place.file)) {
+                    let name = names.of_path(&place.file).unwrap_or_else(|| Arc::from(Path::new("posts")));
+                    latest = Some((place.file.clone(), name));
+                }
+                if let Some((_, name)) = &latest {
+                    place.file = name.clone();
+                }
+            }
         }
     }
 
@@ -97,6 +112,7 @@ impl Run<'_> {
             outside: HashSet::new(),
             inside: 0,
             rejects,
+            names: hidden.then(|| discover.input_names()),
         };
         let read = bin_posts(&discover.posts, &discover.options, scorer, &mut hooks);
         let RunHooks { allowed, outside, inside, rejects, .. } = hooks;
@@ -112,6 +128,8 @@ impl Run<'_> {
         if let Some(pseudonyms) = pseudonyms.as_deref() {
             pseudonyms.check()?;
         }
+        // Who spoke first would tell who is who.
+        let beliefs = if hidden { beliefs.with_users_by_name() } else { beliefs };
         if quality.bins < FEWEST_BINS {
             let (first, last) = (quality.first.clone(), quality.last.clone());
             let (posts, bins) = (self.posts_name(), quality.bins);

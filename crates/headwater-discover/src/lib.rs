@@ -14,7 +14,9 @@ mod error;
 mod event;
 mod follow_graph;
 mod ingest;
+mod input_names;
 mod journal;
+mod lock;
 mod pseudonyms;
 mod record;
 mod store;
@@ -26,7 +28,8 @@ pub use discover::{
 pub use error::Error;
 pub use event::{Event, Warning};
 pub use follow_graph::{GraphCounts, GraphInput};
-pub use pseudonyms::{Pseudonyms, SHORTEST_KEY};
+pub use input_names::InputNames;
+pub use pseudonyms::{KeyProblem, Pseudonyms, SHORTEST_KEY};
 pub use record::{InputFile, RUN_FORMAT, RunCounts, RunOptions, RunRecord, StageFiles, StageName, StageTiming};
 pub use store::{Artifact, RUN_FILE, Store};
 

@@ -10,11 +10,45 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Shorter keys can be guessed.
-pub const SHORTEST_KEY: usize = 16;
+pub const SHORTEST_KEY: usize = 32;
 
 /// Bytes of the hash that a pseudonym shows, so that it fits into a table: among ten thousand accounts two share one with
 /// probability 2 in 10⁷, which is noticed.
 const SHOWN: usize = 6;
+
+/// Why a key does not protect names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyProblem {
+    /// It can be guessed.
+    #[error("the key has {bytes} bytes; at least {SHORTEST_KEY} are needed")]
+    Short {
+        /// Its length.
+        bytes: usize,
+    },
+    /// It can be guessed.
+    #[error("all bytes of the key are the same")]
+    Constant,
+    /// Whoever has it can tell who is who.
+    #[error("the key can be read by other users of this machine")]
+    Readable,
+}
+
+/// Whether anybody but the owner may read a file.
+#[cfg(unix)]
+fn readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o077 != 0)
+}
+
+/// Whether anybody but the owner may read a file; not known here.
+#[cfg(not(unix))]
+fn readable_by_others(_: &Path) -> bool {
+    false
+}
+
+/// Shorter names are replaced in a text only where they stand alone: two letters are part of many words.
+const SHORTEST_PART: usize = 4;
 
 /// Replaces names of accounts.
 #[derive(Debug, Clone)]
@@ -30,8 +64,15 @@ impl Pseudonyms {
     /// With the key in a file.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let key = std::fs::read(path).map_err(|source| Error::Key { path: path.to_owned(), source })?;
+        let refused = |problem: KeyProblem| Err(Error::WeakKey { path: path.to_owned(), problem });
         if key.len() < SHORTEST_KEY {
-            return Err(Error::ShortKey { path: path.to_owned(), bytes: key.len() });
+            return refused(KeyProblem::Short { bytes: key.len() });
+        }
+        if key.iter().all(|byte| *byte == key[0]) {
+            return refused(KeyProblem::Constant);
+        }
+        if readable_by_others(path) {
+            return refused(KeyProblem::Readable);
         }
         Ok(Pseudonyms::with_key(&key))
     }
@@ -50,6 +91,11 @@ impl Pseudonyms {
         hex(&self.hash("\nkey"))
     }
 
+    /// A keyed hash of a hash, so that nobody can check which file was read.
+    pub(crate) fn keyed_hash(&self, hash: &str) -> String {
+        hex(&self.hash(&format!("\nfile {hash}")))
+    }
+
     /// The pseudonym of a name.
     pub fn replace(&mut self, name: &str) -> String {
         if let Some(pseudonym) = self.given.get(name) {
@@ -66,7 +112,8 @@ impl Pseudonyms {
         if self.collided { Err(Error::PseudonymCollision) } else { Ok(()) }
     }
 
-    /// A text with the names in it replaced; words are told apart as in topics, and case does not matter.
+    /// A text with the names in it replaced, whatever their case. Names of fewer than four characters are replaced where they
+    /// are a word as in topics, longer ones also inside of words.
     pub fn redact(&self, text: &str) -> String {
         let known: HashMap<String, &String> =
             self.given.iter().map(|(name, pseudonym)| (name.to_lowercase(), pseudonym)).collect();
@@ -82,8 +129,9 @@ impl Pseudonyms {
             }
             rest = after;
         }
-        // Names with other characters in them span several pieces; the longest first, which may contain a shorter one.
-        let mut odd: Vec<(&String, &&String)> = known.iter().filter(|(name, _)| !name.chars().all(part)).collect();
+        // Names inside of words, or with other characters in them; the longest first, which may contain a shorter one.
+        let inside = |name: &str| name.chars().count() >= SHORTEST_PART || !name.chars().all(part);
+        let mut odd: Vec<(&String, &&String)> = known.iter().filter(|(name, _)| inside(name)).collect();
         odd.sort_by_key(|(name, _)| (std::cmp::Reverse(name.len()), *name));
         odd.into_iter().fold(out, |out, (name, pseudonym)| match out.to_lowercase() {
             lower if lower.contains(name.as_str()) => lower.replace(name.as_str(), pseudonym),
@@ -124,6 +172,8 @@ mod tests {
         assert!(pseudonyms.check().is_ok());
         assert_eq!(pseudonyms.redact("@ann OR annex*"), format!("@{ann} OR annex*"));
         assert!(!pseudonyms.redact("say B.O'B").to_lowercase().contains("b.o'b"));
+        let zebedee = pseudonyms.replace("Zebedee");
+        assert_eq!(pseudonyms.redact("#TeamZebedee"), format!("#team{zebedee}"));
         assert_ne!(Pseudonyms::with_key(&[8; 32]).replace("Ann"), ann);
     }
 }

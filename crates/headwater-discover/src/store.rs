@@ -3,10 +3,14 @@
 //! In a folder every stage writes its files and a record with their hashes into `.headwater`; a record is written after the
 //! files it names. At the end the files move up, `run.json` comes last, and `.headwater` is removed. A stage whose
 //! dependencies have not changed is loaded instead of run, from an interrupted run as well as from a finished one.
+//!
+//! A folder is locked while a run writes to it, and one that holds the results of other inputs is not overwritten unless
+//! [`Store::with_force`] says so.
 
-use crate::record::{RunRecord, StageFiles, StageName, StageTiming, sha256_of_file, stage_key};
+use crate::lock::{FolderLock, LOCK_FILE};
+use crate::record::{InputFile, RunRecord, StageFiles, StageName, StageTiming, sha256_of_file, stage_key};
 use crate::{Discovery, Error};
-use headwater_files::{create_folder, write_bytes, write_json};
+use headwater_files::{create_folder, sync_folder, write_bytes, write_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,6 +60,9 @@ struct Folder {
     work: PathBuf,
     /// Folders that did not exist before, the deepest first.
     new: Vec<PathBuf>,
+    /// Whether results of other inputs may be replaced.
+    force: bool,
+    lock: Option<FolderLock>,
 }
 
 /// What a stage left behind.
@@ -91,13 +98,56 @@ impl Store {
         let work = out.join(WORK_FOLDER);
         let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let new = work.ancestors().filter(missing).map(Path::to_owned).collect();
-        Store { folder: Some(Folder { out, work, new }), artifacts: Vec::new(), done: Vec::new() }
+        let folder = Folder { out, work, new, force: false, lock: None };
+        Store { folder: Some(folder), artifacts: Vec::new(), done: Vec::new() }
     }
 
     /// Writes these files to the folder as well.
     pub fn with_artifacts(mut self, artifacts: &[Artifact]) -> Self {
         self.artifacts = artifacts.to_vec();
         self
+    }
+
+    /// Replaces the results of other inputs in the folder as well, where `force` is true.
+    pub fn with_force(mut self, force: bool) -> Self {
+        self.folder.iter_mut().for_each(|folder| folder.force = force);
+        self
+    }
+
+    /// Locks the folder.
+    ///
+    /// # Errors
+    /// [`Error::FolderInUse`] where another run writes to it.
+    pub(crate) fn lock(&mut self) -> Result<(), Error> {
+        if let Some(folder) = &mut self.folder {
+            folder.lock = Some(FolderLock::acquire(&folder.out, &folder.work)?);
+        }
+        Ok(())
+    }
+
+    /// Whether results in the folder may be replaced by those of these inputs.
+    ///
+    /// # Errors
+    /// [`Error::OtherInputs`] where it holds a finished run on other posts.
+    pub(crate) fn check_inputs(&self, inputs: &[InputFile]) -> Result<(), Error> {
+        let Some(folder) = self.folder.as_ref().filter(|folder| !folder.force) else { return Ok(()) };
+        match folder.finished() {
+            Some(run) if posts_of(&run.inputs) != posts_of(inputs) => {
+                Err(Error::OtherInputs { folder: folder.out.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the folder back; what is needed to resume stays in it.
+    pub(crate) fn unlock(&mut self) {
+        if let Some(folder) = &mut self.folder
+            && folder.lock.take().is_some()
+        {
+            // A folder that holds something stays.
+            let _ = std::fs::remove_dir(&folder.work);
+            folder.remove_new();
+        }
     }
 
     /// The folder, where there is one.
@@ -153,7 +203,6 @@ impl Store {
             }
             Err(error) => {
                 stage.files.iter().for_each(|file| drop(std::fs::remove_file(folder.work.join(file))));
-                folder.remove_new();
                 Err(error)
             }
         }
@@ -188,17 +237,26 @@ impl Store {
             // Until all files are there, a record that says so would be wrong.
             if record_path.exists() {
                 std::fs::remove_file(&record_path).map_err(|error| io(&record_path, error))?;
+                sync_folder(&folder.out)?;
             }
             std::fs::rename(&from, &to).map_err(|error| io(&to, error))?;
             if position == 0 {
                 stop_after("write");
             }
         }
+        sync_folder(&folder.out)?;
         let seconds = rounded(started.elapsed().as_secs_f64());
         run.timings.insert("write".to_owned(), StageTiming { seconds, reused: false });
         write_json(&record_path, run)?;
-        std::fs::remove_dir_all(&folder.work).map_err(|error| io(&folder.work, error))
+        folder.remove_work()?;
+        self.unlock();
+        Ok(())
     }
+}
+
+/// Hashes of the posts among the inputs of a run.
+fn posts_of(inputs: &[InputFile]) -> Vec<&str> {
+    inputs.iter().filter(|input| input.role == "posts").map(|input| input.sha256.as_str()).collect()
 }
 
 impl StageRecord {
@@ -238,7 +296,7 @@ impl Folder {
         let read = |path: PathBuf| std::fs::read_to_string(path).ok();
         let interrupted = || serde_json::from_str::<StageRecord>(&read(self.record_path(name))?).ok();
         let finished = || {
-            let run: RunRecord = serde_json::from_str(&read(self.out.join(RUN_FILE))?).ok()?;
+            let run = self.finished()?;
             let StageFiles { key, files } = run.stages.get(&name)?.clone();
             let seconds = run.timings.get(name.as_str()).map_or(0.0, |timing| timing.seconds);
             Some(StageRecord { key, files, result: run.stage_result(name), seconds })
@@ -252,6 +310,27 @@ impl Folder {
             };
             record.files.iter().all(same).then_some((record, result))
         })
+    }
+
+    /// The record of a finished run.
+    fn finished(&self) -> Option<RunRecord> {
+        serde_json::from_str(&std::fs::read_to_string(self.out.join(RUN_FILE)).ok()?).ok()
+    }
+
+    /// Removes what a finished run does not need; the lock goes last.
+    fn remove_work(&self) -> Result<(), Error> {
+        let failed = |source| Error::Write { path: self.work.clone(), source };
+        for entry in std::fs::read_dir(&self.work).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name() == LOCK_FILE {
+                continue;
+            }
+            match entry.file_type().map_err(failed)?.is_dir() {
+                true => std::fs::remove_dir_all(entry.path()).map_err(failed)?,
+                false => std::fs::remove_file(entry.path()).map_err(failed)?,
+            }
+        }
+        Ok(())
     }
 
     /// Removes the folders this run made, where nothing is in them.

@@ -15,7 +15,7 @@ mod panel_file;
 mod ranking;
 mod time;
 
-pub use atomic_file::{AtomicFile, discard_unfinished};
+pub use atomic_file::{AtomicFile, discard_unfinished, sync_folder};
 pub use beliefs::{
     Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, Names, beliefs_of_array, beliefs_of_batches,
     beliefs_of_frames, frame_of, read_beliefs, sides,

@@ -464,7 +464,7 @@ fn read_sparse(
 /// Writes a model, JSON or `.npz` by extension.
 pub fn write_model(path: &Path, model: &Model) -> Result<(), Error> {
     let document = document(model, MODEL_FORMAT);
-    let draft = AtomicFile::create(path)?;
+    let draft = if is_npz(path) { AtomicFile::create_seekable(path)? } else { AtomicFile::create(path)? };
     let sparse = (model.combination.agents() > DENSE_AGENTS).then(|| model.combination.to_sparse());
     let combination = sparse.as_ref().unwrap_or(&model.combination);
     if is_npz(path) {

@@ -7,8 +7,8 @@
 use crate::Error;
 use crate::calendar::{Calendar, Slot};
 use crate::given::Given;
-use headwater::panel::{PanelBuilder, Unit};
-use headwater::{Panel, progress};
+use headwater::panel::{PanelBuilder, Times, Unit};
+use headwater::{Panel, Roster, progress};
 use headwater_files::{AtomicFile, BeliefsRows};
 use headwater_score::Sentiment;
 use indexmap::IndexSet;
@@ -190,7 +190,19 @@ impl Bins {
             .map(|((user, slot), cell)| (slot, user, cell))
             .collect();
         order.sort_unstable_by_key(|&(slot, user, _)| (slots[slot as usize].number, user));
-        BinnedBeliefs { hypotheses, calendar, users, slots, order, sums, posts, spans, width, carry_forward: false }
+        BinnedBeliefs {
+            hypotheses,
+            calendar,
+            users,
+            slots,
+            order,
+            sums,
+            posts,
+            spans,
+            width,
+            carry_forward: false,
+            by_name: false,
+        }
     }
 }
 
@@ -209,10 +221,14 @@ pub struct BinnedBeliefs {
     spans: Vec<UserSpan>,
     width: usize,
     carry_forward: bool,
+    by_name: bool,
 }
 
 /// Microseconds in a second.
 const MICROSECONDS: i64 = 1_000_000;
+
+/// Bins without a post for each bin that holds one before we doubt the times.
+const MOST_SILENCE: u64 = 1000;
 
 /// Rows between two reports of progress.
 const REPORTED: u64 = 4096;
@@ -225,6 +241,16 @@ impl BinnedBeliefs {
     /// first one (Note P11). A row that is carried on also carries on the number of posts it rests on.
     pub fn with_carry_forward(mut self, fill: bool) -> Self {
         self.carry_forward = fill;
+        self
+    }
+
+    /// With users ordered by name instead of by first appearance.
+    pub fn with_users_by_name(mut self) -> Self {
+        let (slots, users) = (&self.slots, &self.users);
+        self.order.sort_unstable_by_key(|&(slot, user, _)| {
+            (slots[slot as usize].number, users.get_index(user as usize).map(AsRef::<str>::as_ref))
+        });
+        self.by_name = true;
         self
     }
 
@@ -316,18 +342,33 @@ impl BinnedBeliefs {
         })
     }
 
-    /// The panel: mean log-odds as they are, users by first appearance in time, one step per median distance of the bins
-    /// that anybody spoke in, bins in between that nobody spoke in as silent steps.
+    /// The panel: mean log-odds as they are, users by first appearance in time, one step per bin at the time the bin starts.
+    /// Bins that nobody spoke in are silent steps.
     ///
     /// # Errors
-    /// Where bins do not lie on such steps, or too far apart, as [`headwater::panel::PanelBuilder::finish`] tells.
+    /// [`Error::SparseBins`] where hardly any bin holds a post, and what [`headwater::panel::PanelBuilder::finish`] tells.
     pub fn panel(&self) -> Result<Panel, Error> {
+        let bins = self.bins()?;
+        let step_of: HashMap<i64, i64> = bins.iter().zip(0..).map(|(slot, step)| (slot.number, step)).collect();
         let names = self.hypotheses.names().iter().map(|name| (*name).to_owned()).collect();
-        let mut builder = PanelBuilder::new(names, Unit::Microseconds);
+        let mut builder = PanelBuilder::new(names, Unit::Steps);
         self.visit(|cell| {
-            builder.push(cell.slot.start * MICROSECONDS, self.user(cell.user), &cell.ratios[..self.width], cell.posts)
+            builder.push(step_of[&cell.slot.number], self.user(cell.user), &cell.ratios[..self.width], cell.posts)
         })?;
-        Ok(builder.finish()?)
+        let starts = bins.iter().map(|slot| slot.start * MICROSECONDS).collect();
+        let panel = builder.finish()?.with_times(Times::Instants(starts))?;
+        if self.by_name { Ok(agents_by_name(&panel)?) } else { Ok(panel) }
+    }
+
+    /// Every bin from the first that anybody spoke in to the last.
+    fn bins(&self) -> Result<Vec<Slot>, Error> {
+        let Some((first, last)) = self.extent() else { return Ok(Vec::new()) };
+        let (bins, present) = (self.calendar.count(first, last), self.order.chunk_by(|a, b| a.0 == b.0).count() as u64);
+        if bins > MOST_SILENCE * present {
+            let [first, last] = [first, last].map(|slot| self.calendar.show(slot.start));
+            return Err(Error::SparseBins { first, last, bins, present });
+        }
+        Ok(self.calendar.between(first, last).collect())
     }
 
     /// The table of beliefs (Parquet by extension, otherwise CSV), which takes its name when it is committed.
@@ -352,6 +393,18 @@ impl BinnedBeliefs {
         })?;
         Ok(rows.finish()?)
     }
+}
+
+/// A panel with its agents ordered by name.
+fn agents_by_name(panel: &Panel) -> Result<Panel, headwater::Error> {
+    let (agents, roster) = (panel.agents(), panel.roster());
+    let mut order: Vec<usize> = (0..agents).collect();
+    order.sort_unstable_by_key(|&agent| &roster.agents()[agent]);
+    let names: Vec<&str> = order.iter().map(|&agent| roster.agents()[agent].as_str()).collect();
+    let roster = Roster::new(names, roster.hypotheses().to_vec())?;
+    let cells = panel.cells().chunks_exact(agents).flat_map(|chunk| order.iter().map(|&agent| chunk[agent]));
+    let posts = (0..panel.steps()).flat_map(|step| order.iter().map(move |&agent| panel.posts(step, agent)));
+    Panel::new(roster, panel.times().clone(), cells.collect(), Some(posts.collect()))
 }
 
 #[cfg(test)]
@@ -389,6 +442,66 @@ mod tests {
             [(0, 0, bob), (0, 1, low), (1, 0, bob), (1, 1, low), (2, 0, bob), (2, 1, low), (3, 0, bob), (3, 1, late)]
         );
         assert_eq!((count, beliefs.rows()), (5, 8));
+    }
+
+    #[test]
+    fn steps_of_a_panel_are_the_bins() {
+        // New York changed its clocks on 14 March 2021: four bins of six hours, the first of them an hour shorter.
+        let zone = TimeZone::get("America/New_York").unwrap();
+        let mut bins = Bins::new(Calendar::new("6h".parse().unwrap(), zone), Hypotheses::Two);
+        let said = ["2021-03-13T17:00:00Z", "2021-03-14T06:00:00Z", "2021-03-15T17:00:00Z"];
+        let times = said.map(|time| crate::read::parse_time(time).unwrap());
+        for (user, time) in [("ann", times[0]), ("bob", times[1]), ("ann", times[2])] {
+            bins.add(user, time, Given::Probability(0.75)).unwrap();
+        }
+        let beliefs = bins.beliefs(|_| true);
+        let panel = beliefs.panel().unwrap();
+        let shown: Vec<String> =
+            panel.times().raw().iter().map(|time| beliefs.calendar().show(time / MICROSECONDS)).collect();
+        assert_eq!(
+            shown,
+            [
+                "2021-03-13T12:00:00-05:00",
+                "2021-03-13T18:00:00-05:00",
+                "2021-03-14T00:00:00-05:00",
+                "2021-03-14T06:00:00-04:00",
+                "2021-03-14T12:00:00-04:00",
+                "2021-03-14T18:00:00-04:00",
+                "2021-03-15T00:00:00-04:00",
+                "2021-03-15T06:00:00-04:00",
+                "2021-03-15T12:00:00-04:00",
+            ]
+        );
+        let spoke: Vec<(usize, usize)> = (0..9)
+            .flat_map(|step| [(step, 0), (step, 1)])
+            .filter(|&(step, user)| panel.posts(step, user) > 0)
+            .collect();
+        assert_eq!(spoke, [(0, 0), (2, 1), (8, 0)]);
+    }
+
+    #[test]
+    fn users_can_be_ordered_by_name() {
+        let mut bins = Bins::new(Calendar::new(Bin::Day, TimeZone::UTC), Hypotheses::Two);
+        for (user, day, probability) in [("zoe", 0, 0.75), ("bob", 0, 0.5), ("ann", 1, 0.25), ("zoe", 1, 0.5)] {
+            bins.add(user, day * 86_400, Given::Probability(probability)).unwrap();
+        }
+        let beliefs = bins.beliefs(|_| true).with_users_by_name();
+        let said: Vec<&str> = beliefs.cells().map(|cell| beliefs.user(cell.user)).collect();
+        assert_eq!(said, ["bob", "zoe", "ann", "zoe"]);
+        let panel = beliefs.panel().unwrap();
+        assert_eq!(panel.roster().agents(), ["ann", "bob", "zoe"]);
+        assert_eq!(panel.cells(), [0.0, 0.0, 3f64.ln(), (0.25f64 / 0.75).ln(), 0.0, 0.0]);
+        let posts: Vec<u32> = (0..6).map(|cell| panel.posts(cell / 3, cell % 3)).collect();
+        assert_eq!(posts, [0, 1, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn two_posts_far_apart_are_refused() {
+        let mut bins = Bins::new(Calendar::new(Bin::Hours(1), TimeZone::UTC), Hypotheses::Two);
+        bins.add("ann", 0, Given::Probability(0.5)).unwrap();
+        bins.add("bob", 253_370_764_800, Given::Probability(0.5)).unwrap();
+        let error = bins.beliefs(|_| true).panel().unwrap_err();
+        assert!(matches!(error, Error::SparseBins { bins: 70_380_769, present: 2, .. }), "{error}");
     }
 
     #[test]

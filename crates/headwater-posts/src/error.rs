@@ -133,6 +133,20 @@ pub enum Error {
         /// Why most of the other rows are not used; `None` where there were none.
         main: Option<LossReason>,
     },
+    /// Hardly any bin between the first post and the last holds a post.
+    #[error(
+        "posts run from {first} to {last}, which is {bins} bins, and only {present} of them hold a post; are the times right, and the bins long enough?"
+    )]
+    SparseBins {
+        /// The first bin with a post.
+        first: String,
+        /// The last.
+        last: String,
+        /// Bins from the first to the last.
+        bins: u64,
+        /// Those with a post.
+        present: u64,
+    },
     /// An account of the follow graph that is not there, or alone.
     #[error("{account:?} {problem}")]
     Account {

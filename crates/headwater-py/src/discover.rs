@@ -13,7 +13,7 @@ use headwater::panel::probabilities;
 use headwater_discover::UncertaintyOptions;
 use headwater_discover::{CommonInput, Discover, Discovery as Found, Event, GraphInput, Pseudonyms, Store};
 use headwater_files::Groups;
-use headwater_posts::calendar::{Bin, Calendar};
+use headwater_posts::calendar::Calendar;
 use headwater_report::RUN_ARTIFACTS;
 use headwater_report::page::{Page, ReportInput};
 use pyo3::exceptions::PyValueError;
@@ -22,9 +22,6 @@ use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-
-/// Seconds in half an hour.
-const HALF_HOUR: i64 = 1800;
 
 /// Microseconds in a second.
 const MICROSECONDS: i64 = 1_000_000;
@@ -60,7 +57,7 @@ impl CommonArgument {
 #[expect(clippy::too_many_arguments, reason = "they are the options of the pipeline")]
 #[pyo3(signature = (
     posts, options, out = None, graph = None, bootstrap = 200, null = None, top = 3, seed = 21,
-    pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
+    force = false, pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
     rounds = None, common = None, progress = None, threads = None
 ))]
 pub(crate) fn discover(
@@ -73,6 +70,7 @@ pub(crate) fn discover(
     null: Option<u64>,
     top: usize,
     seed: u64,
+    force: bool,
     pseudonymise: Option<PathBuf>,
     adaptation: Option<f64>,
     constraint: &str,
@@ -110,7 +108,7 @@ pub(crate) fn discover(
     run.uncertainty = UncertaintyOptions { bootstrap, null, top, seed };
     run.pseudonyms = pseudonymise.as_deref().map(Pseudonyms::read).transpose().map_err(PyError::from)?;
     let mut store = match &out {
-        Some(folder) => Store::folder(folder).with_artifacts(&RUN_ARTIFACTS),
+        Some(folder) => Store::folder(folder).with_artifacts(&RUN_ARTIFACTS).with_force(force),
         None => Store::memory(),
     };
     let calendar = Calendar::new(options.options.bin, options.options.timezone.clone());
@@ -128,7 +126,7 @@ pub(crate) fn discover(
         let (warnings, bad) = met.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok((found, bad.warnings().into_iter().chain(warnings).collect::<Vec<String>>()))
     })?;
-    Ok((Discovery { found, calendar, bin: options.options.bin, out }, warnings))
+    Ok((Discovery { found, calendar, out }, warnings))
 }
 
 /// What a run found.
@@ -136,7 +134,6 @@ pub(crate) fn discover(
 pub(crate) struct Discovery {
     found: Found,
     calendar: Calendar,
-    bin: Bin,
     out: Option<PathBuf>,
 }
 
@@ -201,13 +198,9 @@ impl Discovery {
         let panel = &self.found.panel;
         let hypotheses = panel.roster().hypotheses();
         let mut rows = BeliefColumns::new(hypotheses.len());
-        let mut calendar = self.calendar.clone();
         let mut belief = Vec::new();
-        for (step, time) in panel.times().raw().iter().enumerate() {
-            // Steps are equal, bins are not where the clocks change: the bin is the one that the middle of the step is in.
-            let time = time / MICROSECONDS;
-            let start = calendar.slot(time + self.half_bin()).map_or(time, |slot| slot.start);
-            let shown = calendar.show(start);
+        for (step, start) in panel.times().raw().iter().enumerate() {
+            let shown = self.calendar.show(start / MICROSECONDS);
             let frame = panel.frame(step);
             for agent in (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0) {
                 probabilities((0..panel.ratios()).map(|ratio| frame[(agent, ratio)]), &mut belief);
@@ -215,18 +208,6 @@ impl Discovery {
             }
         }
         rows.table(py, hypotheses)
-    }
-}
-
-impl Discovery {
-    /// Half of a bin, in seconds.
-    fn half_bin(&self) -> i64 {
-        HALF_HOUR
-            * match self.bin {
-                Bin::Hours(hours) => i64::from(hours),
-                Bin::Day => 24,
-                Bin::Week => 7 * 24,
-            }
     }
 }
 

@@ -95,6 +95,7 @@ fn score_kind(error: &Score) -> Kind {
 
 fn discover_kind(error: &Discover) -> Kind {
     match error {
+        Discover::Unnamed { error, .. } => discover_kind(error),
         Discover::Core(error) | Discover::Data { source: error, .. } => core_kind(error),
         Discover::Files(error) => files_kind(error),
         Discover::Posts(error) => posts_kind(error),

@@ -1,7 +1,7 @@
 //! What cures an error or avoids a warning, in the words of Python's keyword arguments.
 
 use headwater::Error as Core;
-use headwater_discover::{Error as Discover, Warning};
+use headwater_discover::{Error as Discover, KeyProblem, Warning};
 use headwater_files::Error as Files;
 use headwater_posts::read::OtherFormat;
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
@@ -57,6 +57,8 @@ pub(crate) fn files_text(error: &Files) -> String {
 fn system_hint(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::StorageFull => "free some space, or write to another disk",
+        ErrorKind::FileTooLarge => "the system limits the size of files; write to another disk, or raise the limit",
+        ErrorKind::InvalidFilename => "choose a shorter name",
         ErrorKind::UnexpectedEof | ErrorKind::InvalidData => "the file is cut off: fetch it again",
         _ => "check the path and its permissions",
     }
@@ -108,6 +110,9 @@ fn posts_hint(error: &Posts) -> Option<String> {
         Posts::TooManyBad { .. } => "max_bad lets more pass".to_owned(),
         Posts::NothingLeft { main, .. } => main.map_or("give posts", loss_cure).to_owned(),
         Posts::OneUser { main, .. } => main.map_or("give posts by more users", loss_cure).to_owned(),
+        Posts::SparseBins { .. } => {
+            "leave out posts with a wrong time with since and until, or take longer bins (bin=\"week\")".to_owned()
+        }
         Posts::Io { source, .. } => system_hint(source),
         _ => return None,
     })
@@ -133,6 +138,7 @@ fn loss_cure(reason: LossReason) -> &'static str {
 /// The text of an error of the pipeline.
 pub(crate) fn discover_text(error: &Discover) -> String {
     let hint = match error {
+        Discover::Unnamed { error, names } => return names.replace_in(&discover_text(error)),
         Discover::Core(error) => return core_text(error),
         Discover::Files(error) => return files_text(error),
         Discover::Posts(error) => return posts_text(error),
@@ -149,8 +155,11 @@ fn discover_hint(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "choose another folder for out",
-        Discover::Key { .. } | Discover::ShortKey { .. } => {
-            "make a key with Path(\"key\").write_bytes(secrets.token_bytes(32)); whoever has it can tell who is who"
+        Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder for out",
+        Discover::OtherInputs { .. } => "choose another folder for out, or replace the results with force=True",
+        Discover::WeakKey { problem: KeyProblem::Readable, .. } => "keep it to yourself: Path(…).chmod(0o600)",
+        Discover::Key { .. } | Discover::WeakKey { .. } => {
+            "make a key with key = Path(\"key\"); key.touch(0o600); key.write_bytes(secrets.token_bytes(32)); whoever has it can tell who is who"
         }
         Discover::PseudonymCollision => "take another key",
         Discover::Hidden { .. } => "leave pseudonymise out to see the reason",

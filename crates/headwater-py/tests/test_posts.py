@@ -187,19 +187,7 @@ class TestDiscover:
         pandas.testing.assert_frame_equal(held.edges, kept, check_exact=True, check_dtype=False)
 
     @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
-    @pytest.mark.parametrize(
-        "length",
-        [
-            "day",
-            pytest.param(
-                "6h",
-                marks=pytest.mark.xfail(
-                    strict=False,
-                    reason="found.beliefs has the panel's equal steps, not the bins, where most bins are silent",
-                ),
-            ),
-        ],
-    )
+    @pytest.mark.parametrize("length", ["day", "6h"])
     def test_days_with_23_or_25_hours(self, length: str, zone: str, posts: pandas.DataFrame) -> None:
         times = pandas.to_datetime(posts["time"])
         for shift in ("-45D", "170D"):
@@ -210,6 +198,7 @@ class TestDiscover:
             )
 
     def test_nothing_is_written(self, posts: pandas.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "key").touch(0o600)
         (tmp_path / "key").write_bytes(bytes(range(32)))
         empty = tmp_path / "empty"
         empty.mkdir()
@@ -265,6 +254,7 @@ class TestDiscover:
         assert network.model.diagnostics["smoothing"]["common"] is not None
 
     def test_pseudonyms(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
+        (tmp_path / "key").touch(0o600)
         (tmp_path / "key").write_bytes(bytes(range(32)))
         found = discover(posts, tmp_path / "found", pseudonymise=tmp_path / "key", bootstrap=0, null=0, rounds=3)
         assert all(agent.startswith("u-") for agent in found.model.agents)

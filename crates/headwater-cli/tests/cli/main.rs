@@ -4,6 +4,7 @@
 
 mod commands;
 mod discover;
+mod folders;
 mod place;
 mod posts;
 mod report;

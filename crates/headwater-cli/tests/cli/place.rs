@@ -63,6 +63,19 @@ impl Place {
         std::fs::write(self.path(name), content).unwrap();
     }
 
+    /// A key that only its owner can read.
+    pub(crate) fn write_key(&self, name: &str, key: impl AsRef<[u8]>) {
+        self.write(name, key);
+        #[cfg(unix)]
+        self.set_mode(name, 0o600);
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn set_mode(&self, name: &str, mode: u32) {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(self.path(name), permissions).unwrap();
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }

@@ -368,6 +368,7 @@ def discover(
     null: int | None = None,
     top: int = 3,
     seed: int = 21,
+    force: bool = False,
     pseudonymise: str | None = None,
     adaptation: float | None = None,
     constraint: str = "simplex",

@@ -229,6 +229,7 @@ def discover(
     bootstrap: Draws = USUAL_DRAWS,
     null: Draws = None,
     top: int = 3,
+    force: bool = False,
     pseudonymise: PathLike | None = None,
     adaptation: float | None = None,
     constraint: Literal["simplex", "free"] = "simplex",
@@ -245,7 +246,8 @@ def discover(
     """Ranks influencers from posts: beliefs, a model, a ranking with intervals and a permutation test, a page.
 
     Takes all options of `beliefs_from_posts`, and those of `StateSpace`, which does the fit. Everything stays in memory
-    unless `out` names a folder to write; with a folder an interrupted call goes on where it stopped. `null` is 200 up to
+    unless `out` names a folder to write; with a folder an interrupted call goes on where it stopped. A
+    folder that holds the results of other posts is refused unless `force` is true. `null` is 200 up to
     100 users and 0 above, unless given; 0 or False turns `null` or `bootstrap` off. Warns `NoEvidence` where the data do
     not support an answer, and `NotTested` where no permutation test was run."""
     unknown = options.keys() - PostOptions.__annotations__.keys()
@@ -262,6 +264,7 @@ def discover(
             null=None if null is None else _draws(null),
             top=top,
             seed=seed,
+            force=force,
             pseudonymise=None if pseudonymise is None else os.fspath(pseudonymise),
             adaptation=adaptation,
             constraint=constraint,

@@ -134,6 +134,22 @@ impl Panel {
         &self.times
     }
 
+    /// The same frames at other times.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where there is not one time for each frame.
+    pub fn with_times(mut self, times: Times) -> Result<Self, Error> {
+        if times.raw().len() != self.steps() {
+            return Err(Error::Shape {
+                what: "times",
+                met: format!("{} values", times.raw().len()),
+                wanted: format!("{}, one for each step", self.steps()),
+            });
+        }
+        self.times = times;
+        Ok(self)
+    }
+
     /// T, the number of frames.
     pub fn steps(&self) -> usize {
         self.times.raw().len()
