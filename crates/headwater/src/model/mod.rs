@@ -1,6 +1,6 @@
 //! The model: what was learned, by which method, and what is known of its accuracy.
 //!
-//! In: the estimates of a learner. Out: a [`Model`], from which [`influence`](crate::influence) is computed.
+//! In: the estimates of a learner. Out: a [`Model`], from which [`influence`](crate::influence()) is computed.
 
 mod diagnostics;
 mod evidence;

@@ -122,7 +122,7 @@ impl FromStr for ScheduledChange {
     }
 }
 
-/// Parameters of a [`World`].
+/// Parameters of a [`World`](super::World).
 ///
 /// | name | default | purpose | range |
 /// |---|---|---|---|

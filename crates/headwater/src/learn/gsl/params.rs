@@ -15,7 +15,7 @@ pub enum Constraint {
     Simplex,
 }
 
-/// Parameters of [`Gsl`].
+/// Parameters of [`Gsl`](super::Gsl).
 ///
 /// | name | default | purpose | range |
 /// |---|---|---|---|
