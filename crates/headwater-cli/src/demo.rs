@@ -72,7 +72,7 @@ impl DemoArgs {
         discover.graph = Some(world.edges()?.into());
         discover.uncertainty.bootstrap = RESAMPLES;
         discover.uncertainty.null = Some(SHIFTS);
-        discover.truth = Some(GroundTruth::of(&world.truth)?);
+        discover.truth = Some(GroundTruth::from_model(&world.truth)?);
         let (found, page) = match &self.out {
             Some(folder) => {
                 let (posts, graph) = write_posts(folder, &world)?;
@@ -105,7 +105,7 @@ impl DemoArgs {
         let outcome = DemoResult {
             verdict: found.verdict.clone(),
             reference: found.model.roster.reference().to_owned(),
-            comparison: compare(&found.model, &GroundTruth::of(&world.truth)?, 3)?,
+            comparison: compare(&found.model, &GroundTruth::from_model(&world.truth)?, 3)?,
             adaptation: (found.model.adaptation, world.truth.adaptation),
             agents: agents.collect::<Result<_, CliError>>()?,
             posts: written,
@@ -133,8 +133,8 @@ impl DemoArgs {
             write_model(&folder.join("exact/model.json"), &model)?;
         }
         Ok(ExactResult {
-            comparison: compare(&model, &GroundTruth::of(&truth)?, 3)?,
-            paper: compare(&paper, &GroundTruth::of(&truth)?, 3)?,
+            comparison: compare(&model, &GroundTruth::from_model(&truth)?, 3)?,
+            paper: compare(&paper, &GroundTruth::from_model(&truth)?, 3)?,
         })
     }
 

@@ -14,7 +14,7 @@ use headwater::learn::released::{ReleasedParams, as_released};
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::WhitenedParams;
-use headwater::model::Change;
+use headwater::model::DetectedChange;
 use headwater::panel::Times;
 use headwater::{Method, Model, Panel};
 use headwater_files::{Beliefs, name_times, read_beliefs, read_edges, show_time, write_model};
@@ -342,16 +342,15 @@ impl LearnArgs {
         let params = TrackParams { whitened: params, memory: self.memory(), window: None };
         let mut tracker = Tracker::new(panel.roster().clone(), params)?;
         let mut progress = terminal.bar("tracking", panel.steps() as u64);
-        let mut silent = filled.silent.chunks_exact(panel.agents());
-        for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {
-            let silent = silent.next().unwrap_or(&[]);
-            if let Some(change) = tracker.push_partly(frame, silent).map_err(CliError::about(&self.beliefs))? {
-                self.tell(&change, panel, terminal)?;
+        for step in 0..panel.steps() {
+            let update = tracker.observe(&filled.frame(step)?).map_err(CliError::about(&self.beliefs))?;
+            for change in &update.changes {
+                self.tell(change, panel, terminal)?;
             }
             progress.at(step as u64 + 1);
         }
         drop(progress);
-        while let Some(change) = tracker.rest() {
+        for change in tracker.flush() {
             self.tell(&change, panel, terminal)?;
         }
         let mut model = fit::tracked(filled, &tracker).map_err(CliError::about(&self.beliefs))?;
@@ -359,7 +358,7 @@ impl LearnArgs {
         Ok(model)
     }
 
-    fn tell(&self, change: &Change, panel: &Panel, terminal: &Terminal) -> Result<(), CliError> {
+    fn tell(&self, change: &DetectedChange, panel: &Panel, terminal: &Terminal) -> Result<(), CliError> {
         if !self.follow {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
 use headwater::Roster;
 use headwater::graph::Rule;
-use headwater::simulate::{Change, Likelihoods, Network, World, WorldParams};
+use headwater::simulate::{Likelihoods, NetworkShape, ScheduledChange, World, WorldParams};
 use headwater_files::{BeliefsFormat, BeliefsWriter, Edges, Truth, read_edges, write_truth};
 use std::path::{Path, PathBuf};
 
@@ -72,8 +72,8 @@ pub(crate) struct SimulateArgs {
     #[arg(long, default_value_t = 0.0, value_name = "P")]
     silence: f64,
     /// Change during the simulation; repeatable: topology:EVERY:PROBABILITY, state:STEP[:INDEX], likelihoods:STEP
-    #[arg(long, value_parser = str::parse::<Change>, value_name = "CHANGE")]
-    change: Vec<Change>,
+    #[arg(long, value_parser = str::parse::<ScheduledChange>, value_name = "CHANGE")]
+    change: Vec<ScheduledChange>,
     /// File format of the beliefs
     #[arg(long = "as", value_enum, default_value = "parquet", value_name = "FORMAT")]
     format: FormatName,
@@ -132,10 +132,10 @@ impl SimulateArgs {
         let params = WorldParams {
             agents,
             network: match self.network {
-                NetworkName::Er => Network::Er,
-                NetworkName::Star => Network::Star,
-                NetworkName::Preferential => Network::Preferential,
-                NetworkName::Blocks => Network::Blocks { groups: self.blocks },
+                NetworkName::Er => NetworkShape::Er,
+                NetworkName::Star => NetworkShape::Star,
+                NetworkName::Preferential => NetworkShape::Preferential,
+                NetworkName::Blocks => NetworkShape::Blocks { groups: self.blocks },
             },
             edge_probability: self.edge_probability,
             rule: match self.weights {

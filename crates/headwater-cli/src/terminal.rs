@@ -240,7 +240,7 @@ impl<'a> ShownStage<'a> {
     }
 
     fn update(&mut self, progress: &ProgressState) {
-        let ProgressState { what, done, total } = progress;
+        let ProgressState { what, done, total, .. } = progress;
         if *what != self.what {
             // The old ones are cleared first.
             (self.bar, self.spinner) = (None, None);

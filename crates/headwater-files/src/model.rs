@@ -5,8 +5,10 @@ use crate::{AtomicFile, Error};
 use headwater::combination::Columns;
 use headwater::compare::GroundTruth;
 use headwater::influence;
-use headwater::model::{Change, ChangeKind, Diagnostics, Innovation, Likelihood, Snapshot, Track};
-use headwater::simulate::Event;
+use headwater::model::{
+    ChangeKind, DetectedChange, Diagnostics, Innovation, Likelihood, NetworkSnapshot, Track, TrueHypothesis,
+};
+use headwater::simulate::WorldEvent;
 use headwater::{Combination, Evidence, Method, Model, Roster};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -84,7 +86,7 @@ struct Happening {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<usize>,
     #[serde(flatten)]
-    event: Event,
+    event: WorldEvent,
 }
 
 /// The network as it was at a time.
@@ -112,7 +114,7 @@ pub struct Truth {
     /// The model at the end.
     pub model: Model,
     /// What changed on the way.
-    pub changes: Vec<Event>,
+    pub changes: Vec<WorldEvent>,
 }
 
 /// Reads a model or a truth, JSON or `.npz`.
@@ -142,10 +144,10 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
     headwater::model::check_adaptation(adaptation).map_err(Error::data(path))?;
     let truth = match &document.truth {
         None => None,
-        Some(name) => Some(headwater::model::Truth {
-            hypothesis: roster.hypothesis(name).map_err(Error::data(path))?,
-            agreement: document.agreement.unwrap_or(1.0),
-        }),
+        Some(name) => {
+            let hypothesis = roster.hypothesis(name).map_err(Error::data(path))?;
+            Some(TrueHypothesis::new(hypothesis, document.agreement.unwrap_or(1.0)))
+        }
     };
     if document.likelihoods.as_ref().is_some_and(|list| list.len() != roster.agents().len()) {
         return Err(Error::file(path, "\"likelihoods\" must have one entry per agent"));
@@ -166,18 +168,15 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
             method
         }
     };
-    Ok(Model {
-        combination: parts.combination.ok_or_else(|| missing("combination"))?,
-        evidence: parts.evidence.ok_or_else(|| missing("evidence"))?,
-        innovation: parts.innovation,
-        roster,
-        adaptation,
-        method,
-        truth,
-        likelihoods: document.likelihoods,
-        diagnostics,
-        track,
-    })
+    let combination = parts.combination.ok_or_else(|| missing("combination"))?;
+    let evidence = parts.evidence.ok_or_else(|| missing("evidence"))?;
+    let mut model = Model::new(roster, combination, evidence, adaptation, method);
+    model.innovation = parts.innovation;
+    model.truth = truth;
+    model.likelihoods = document.likelihoods;
+    model.diagnostics = diagnostics;
+    model.track = track;
+    Ok(model)
 }
 
 /// The parameters of a method, beside its name; none where they are unknown.
@@ -216,13 +215,12 @@ pub fn read_known(path: &Path) -> Result<GroundTruth, Error> {
     if share.as_ref().is_some_and(|share| share.len() != agents) {
         return Err(Error::file(path, "\"influence\" must have one number per agent"));
     }
-    Ok(GroundTruth {
-        combination: parts.combination,
-        evidence: parts.evidence,
-        adaptation: document.adaptation,
-        share,
-        roster,
-    })
+    let mut known = GroundTruth::new(roster);
+    known.combination = parts.combination;
+    known.evidence = parts.evidence;
+    known.adaptation = document.adaptation;
+    known.share = share;
+    Ok(known)
 }
 
 fn normalised(influence: &[f64]) -> Option<Vec<f64>> {
@@ -337,16 +335,15 @@ fn read_track(
         let listeners: Result<_, _> = event.agents.iter().map(|agent| roster.agent(agent)).collect();
         let truth = event.truth.map(|name| roster.hypothesis(&name)).transpose().map_err(Error::data(path))?;
         track.times.push((event.step, shown(&time)));
-        let listeners = listeners.map_err(Error::data(path))?;
-        track.changes.push(Change { step: event.step, since, kind, listeners, truth });
+        let mut change = DetectedChange::topology(event.step, since, listeners.map_err(Error::data(path))?);
+        (change.kind, change.truth) = (kind, truth);
+        track.changes.push(change);
     }
     for Past { time, step, combination, evidence } in history.into_iter().flatten() {
         track.times.push((step, shown(&time)));
-        track.history.push(Snapshot {
-            step,
-            combination: combined(combination, roster.agents().len(), path)?,
-            evidence: evidenced(&evidence, roster.agents().len(), roster.ratios(), path)?,
-        });
+        let combination = combined(combination, roster.agents().len(), path)?;
+        let evidence = evidenced(&evidence, roster.agents().len(), roster.ratios(), path)?;
+        track.history.push(NetworkSnapshot::new(step, combination, evidence));
     }
     Ok(track)
 }
@@ -508,15 +505,11 @@ fn some<T>(list: impl Iterator<Item = T>) -> Option<Vec<T>> {
 
 fn document(model: &Model, format: &str) -> Document {
     let track = &model.track;
-    let changes = track.changes.iter().map(|change| Happening {
-        time: Some(time_value(&track.time(change.step))),
-        since: Some(change.since),
-        event: Event {
-            step: change.step,
-            kind: change.kind.name().to_owned(),
-            agents: model.roster.names(&change.listeners),
-            truth: change.truth.map(|truth| model.roster.hypotheses()[truth].clone()),
-        },
+    let changes = track.changes.iter().map(|change| {
+        let mut event = WorldEvent::new(change.step, change.kind.name());
+        event.agents = model.roster.names(&change.listeners);
+        event.truth = change.truth.map(|truth| model.roster.hypotheses()[truth].clone());
+        Happening { time: Some(time_value(&track.time(change.step))), since: Some(change.since), event }
     });
     let history = track.history.iter().map(|past| Past {
         time: time_value(&track.time(past.step)),

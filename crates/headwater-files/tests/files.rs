@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use headwater::model::{Change, ChangeKind, Snapshot, Track};
+use headwater::model::{DetectedChange, NetworkSnapshot, Track};
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
 use headwater::{Model, Panel};
 use headwater_files::{
@@ -262,15 +262,11 @@ fn truths_and_models_survive_the_disk() {
 fn what_a_tracked_model_went_through_survives_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     let mut model = World::new(WorldParams { agents: 4, edge_probability: 0.8, ..Default::default() }).unwrap().truth();
-    let past = |step| Snapshot { step, combination: model.combination.clone(), evidence: model.evidence.clone() };
-    let track = Track {
-        changes: vec![
-            Change { step: 7, since: 6, kind: ChangeKind::Topology, listeners: vec![1, 3], truth: None },
-            Change { step: 20, since: 12, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(2) },
-        ],
-        history: vec![past(5), past(30)],
-        times: vec![(7, "2020-01-07T00:00:00Z".into()), (20, "20".into()), (5, "5".into()), (30, "30".into())],
-    };
+    let past = |step| NetworkSnapshot::new(step, model.combination.clone(), model.evidence.clone());
+    let mut track = Track::default();
+    track.changes = vec![DetectedChange::topology(7, 6, vec![1, 3]), DetectedChange::state(20, 12, 2)];
+    track.history = vec![past(5), past(30)];
+    track.times = vec![(7, "2020-01-07T00:00:00Z".into()), (20, "20".into()), (5, "5".into()), (30, "30".into())];
     model.track = track.clone();
     for name in ["m.json", "m.npz"] {
         let path = folder.path().join(name);
@@ -295,7 +291,7 @@ fn the_first_model_format_still_loads() {
         let model = read_model(&path).unwrap();
         assert_eq!(model.roster.agents(), ["ann", "bob", "cyd"]);
         assert_eq!(model.combination.weight(0, 1), 0.5);
-        assert_eq!((model.evidence.of(0, 1), model.evidence.of(2, 2)), (0.5, -0.25));
+        assert_eq!((model.evidence.against(0, 1), model.evidence.against(2, 2)), (0.5, -0.25));
         assert_eq!(model.truth.unwrap().hypothesis, 1);
         assert_eq!(model.method, headwater::Method::Unknown { name: "gsl".into() });
         let warning = model.diagnostics.warnings.last().unwrap();
@@ -328,9 +324,8 @@ fn broken_models_are_named() {
 #[test]
 fn models_survive_as_bytes() {
     let mut tracked = world(0.0).truth();
-    let change = Change { step: 9, since: 8, kind: ChangeKind::State, listeners: Vec::new(), truth: Some(1) };
-    tracked.track =
-        Track { changes: vec![change], history: Vec::new(), times: vec![(9, "2024-01-01T00:00:00Z".into())] };
+    tracked.track.changes = vec![DetectedChange::state(9, 8, 1)];
+    tracked.track.times = vec![(9, "2024-01-01T00:00:00Z".into())];
     for model in [world(0.0).truth(), tracked] {
         assert_eq!(model_of_bytes(&model_to_bytes(&model).unwrap()).unwrap(), model);
     }

@@ -7,7 +7,7 @@ use crate::work::{Manner, done};
 use arrow_array::RecordBatchReader;
 use headwater::graph::{Graph as Links, Rule};
 use headwater::panel::{Times, probabilities};
-use headwater::simulate::{Change, Likelihoods, Network, World, WorldParams, run};
+use headwater::simulate::{Likelihoods, NetworkShape, ScheduledChange, World, WorldParams, run};
 use headwater::{Panel, Roster};
 use headwater_files::{
     Beliefs as Read, Edges, Grain, Names, beliefs_of_array, beliefs_of_batches, beliefs_of_frames, read_beliefs,
@@ -413,15 +413,15 @@ pub(crate) fn simulate(
     let names = edges.map(Edges::agents);
     let agents = names.as_ref().map_or(agents, Vec::len);
     let likelihoods: Likelihoods = likelihoods.parse().map_err(PyError::Core)?;
-    let changes: Vec<Change> =
+    let changes: Vec<ScheduledChange> =
         changes.iter().map(|change| change.parse().map_err(PyError::Core)).collect::<Result<_, _>>()?;
     let params = WorldParams {
         agents,
         network: match network {
-            "er" => Network::Er,
-            "star" => Network::Star,
-            "preferential" => Network::Preferential,
-            "blocks" => Network::Blocks { groups: blocks },
+            "er" => NetworkShape::Er,
+            "star" => NetworkShape::Star,
+            "preferential" => NetworkShape::Preferential,
+            "blocks" => NetworkShape::Blocks { groups: blocks },
             other => return Err(no_choice("network", other, "er, star, preferential or blocks")),
         },
         edge_probability,

@@ -100,13 +100,12 @@ pub(crate) fn whitened(
             let params = TrackParams { whitened: params, memory, window: None };
             let mut tracker = Tracker::new(panel.roster().clone(), params)?;
             let stage = progress::stage("following", panel.steps() as u64);
-            let mut silent = filled.silent.chunks_exact(panel.agents());
-            for frame in filled.panel.cells().chunks_exact(panel.width()) {
+            for step in 0..panel.steps() {
                 progress::check()?;
-                tracker.push_partly(frame, silent.next().unwrap_or(&[])).map_err(&about)?;
+                tracker.observe(&filled.frame(step)?).map_err(&about)?;
                 stage.advance();
             }
-            while tracker.rest().is_some() {}
+            tracker.flush();
             let mut model = fit::tracked(&filled, &tracker).map_err(&about)?;
             name_times(&mut model, panel.times());
             model
@@ -216,7 +215,7 @@ pub(crate) fn gsl(
     let support = support(graph.as_deref(), roster)?;
     let known = |model: &Option<PyRef<'_, Model>>| -> Result<Option<GroundTruth>, PyError> {
         let Some(model) = model else { return Ok(None) };
-        Ok(Some(GroundTruth::of(&model.model)?.aligned(roster)?))
+        Ok(Some(GroundTruth::from_model(&model.model)?.aligned(roster)?))
     };
     let (evidence, initial) = (known(&evidence)?, known(&initial)?);
     done(py, &Manner { progress, threads }, || {

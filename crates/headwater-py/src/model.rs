@@ -7,7 +7,7 @@ use crate::learners::draws;
 use crate::work::{Manner, done};
 use headwater::compare::{GroundTruth, compare};
 use headwater::evaluate::Verdict;
-use headwater::model::Change;
+use headwater::model::DetectedChange;
 use headwater::ranking::{Ranking as Ranked, Uncertainty};
 use headwater::words::count;
 use headwater::{Influence, Model as Learned, Roster, influence};
@@ -54,7 +54,7 @@ fn text(value: &impl Serialize) -> PyResult<String> {
 }
 
 /// A change as `learn --follow` prints it, with its step.
-pub(crate) fn change_json(change: &Change, roster: &Roster, time: Value) -> Value {
+pub(crate) fn change_json(change: &DetectedChange, roster: &Roster, time: Value) -> Value {
     json_value!({
         "time": time,
         "step": change.step,
@@ -270,7 +270,7 @@ impl Model {
 
     #[pyo3(signature = (truth, top = 3))]
     fn compare(&self, truth: &Model, top: usize) -> PyResult<String> {
-        let found = GroundTruth::of(&truth.model).and_then(|known| compare(&self.model, &known, top));
+        let found = GroundTruth::from_model(&truth.model).and_then(|known| compare(&self.model, &known, top));
         let mut found = json_value!(found.map_err(PyError::from)?);
         found["reference"] = self.model.roster.reference().into();
         text(&found)
@@ -310,7 +310,7 @@ impl Model {
             Some(graph) => graph.among(&model.roster)?,
             None => None,
         };
-        let truth = truth.map(|truth| GroundTruth::of(&truth.model)).transpose().map_err(PyError::from)?;
+        let truth = truth.map(|truth| GroundTruth::from_model(&truth.model)).transpose().map_err(PyError::from)?;
         done(py, &Manner::default(), || {
             let plain;
             let ranking = match given {

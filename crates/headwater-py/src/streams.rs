@@ -5,60 +5,22 @@ use crate::error::PyError;
 use crate::learners::{constraint, memory, paper, support};
 use crate::model::{Model, change_json};
 use crate::work::{Manner, done};
-use faer::MatRef;
-use headwater::fit;
+use headwater::learn::StreamingLearner;
 use headwater::learn::gsl::Gsl;
 use headwater::learn::track::{TrackParams, Tracker as Watching};
 use headwater::learn::whitened::WhitenedParams;
-use headwater::model::Change;
-use headwater::{Roster, progress};
+use headwater::model::DetectedChange;
+use headwater::{Frame, Roster, fit, progress};
 use headwater_files::frame_of;
 use numpy::PyReadonlyArray2;
 use numpy::ndarray::ArrayView2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Something that takes frames.
-trait Learner: Serialize + DeserializeOwned + Send {
-    fn roster(&self) -> &Roster;
-    fn take(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<Change>, headwater::Error>;
-    fn learned(&self) -> Result<headwater::Model, headwater::Error>;
-}
-
-impl Learner for Watching {
-    fn roster(&self) -> &Roster {
-        Watching::roster(self)
-    }
-
-    fn take(&mut self, frame: &[f64], silent: &[bool]) -> Result<Option<Change>, headwater::Error> {
-        self.push_partly(frame, if silent.contains(&true) { silent } else { &[] })
-    }
-
-    fn learned(&self) -> Result<headwater::Model, headwater::Error> {
-        self.model()
-    }
-}
-
-impl Learner for Gsl {
-    fn roster(&self) -> &Roster {
-        Gsl::roster(self)
-    }
-
-    fn take(&mut self, frame: &[f64], _silent: &[bool]) -> Result<Option<Change>, headwater::Error> {
-        let (agents, ratios) = (self.roster().agents().len(), self.roster().ratios());
-        self.learn(MatRef::from_column_major_slice(frame, agents, ratios)).map(|_| None)
-    }
-
-    fn learned(&self) -> Result<headwater::Model, headwater::Error> {
-        self.model()
-    }
-}
 
 /// A learner and the last belief of each agent, which silent agents repeat; agents who have not spoken yet are neutral.
 #[derive(Serialize, Deserialize)]
@@ -69,10 +31,10 @@ struct Stream<L> {
     /// Beliefs that were repeated.
     repeated: usize,
     /// Detected changes.
-    changes: Vec<Change>,
+    changes: Vec<DetectedChange>,
 }
 
-impl<L: Learner> Stream<L> {
+impl<L: StreamingLearner> Stream<L> {
     fn new(learner: L) -> Self {
         let last = vec![0.0; learner.roster().agents().len() * learner.roster().ratios()];
         Stream { learner, last, seen: 0, repeated: 0, changes: Vec::new() }
@@ -92,7 +54,8 @@ impl<L: Learner> Stream<L> {
             frames.frame(step, silent, &mut frame);
             let mut said = self.last.clone();
             let silent = frame_of(Path::new(BELIEFS), step, &frame, self.learner.roster(), log_ratios, &mut said)?;
-            self.changes.extend(self.learner.take(&said, &silent)?);
+            let observed = Frame::new(self.learner.roster(), &said)?.with_filled(&silent)?;
+            self.changes.extend(self.learner.observe(&observed)?.changes);
             self.last = said;
             self.seen += 1;
             self.repeated += silent.iter().filter(|silent| **silent).count();
@@ -102,7 +65,7 @@ impl<L: Learner> Stream<L> {
     }
 
     fn model(&self) -> Result<Model, PyError> {
-        let mut model = self.learner.learned()?;
+        let mut model = self.learner.model()?;
         if self.repeated > 0 {
             let cells = self.seen * self.learner.roster().agents().len();
             model.diagnostics.warnings.insert(0, fit::repeated(self.repeated, cells));
@@ -117,7 +80,7 @@ struct Held<L> {
     stream: Mutex<Stream<L>>,
 }
 
-impl<L: Learner> Held<L> {
+impl<L: StreamingLearner + Send> Held<L> {
     fn new(stream: Stream<L>) -> Self {
         Held { roster: stream.learner.roster().clone(), stream: Mutex::new(stream) }
     }

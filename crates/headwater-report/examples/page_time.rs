@@ -43,14 +43,11 @@ fn ranked(panel: &headwater::Panel, model: &headwater::Model) -> Result<Ranking,
     let mut ranking = Ranking::new(model)?;
     ranking.add_activity(panel)?;
     let share = influence(model)?.share.unwrap_or_default();
-    let intervals = Intervals {
-        share: share.iter().map(|share| (0.61 * share, 1.43 * share)).collect(),
-        rank: (1..=agents).map(|agent| (1, agent)).collect(),
-        top: share,
-    };
+    let shares = share.iter().map(|share| (0.61 * share, 1.43 * share)).collect();
+    let intervals = Intervals::new(shares, (1..=agents).map(|agent| (1, agent)).collect(), share);
     ranking.add_intervals(&intervals, &model.roster)?;
     let edges = (0..agents * agents).map(|cell| (cell % 201 + 1) as f64 / 201.0).collect();
-    let found = Significance { agents: vec![0.1; agents], edges, skill: Some(0.01), shifts: 200 };
+    let found = Significance::new(vec![0.1; agents], edges, Some(0.01), 200);
     ranking.add_significance(&found, model)?;
     Ok(ranking)
 }

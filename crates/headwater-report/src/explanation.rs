@@ -196,7 +196,7 @@ impl Explanation {
         let names = model.roster.agents();
         let hypotheses = model.roster.hypotheses();
         let stochastic = model.combination.stochastic().combination;
-        let attribution = Attribution::of(model)?;
+        let attribution = Attribution::from_model(model)?;
         let sources = attribution.sources_of(agent);
         let hops = by_hops(&stochastic, model.adaptation, agent, HOPS);
         let paths = strongest_paths(&stochastic, model.adaptation, agent);

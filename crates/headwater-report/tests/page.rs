@@ -11,7 +11,7 @@ use headwater::compare::GroundTruth;
 use headwater::evaluate::{Intervals, Outcome, Significance};
 use headwater::influence::{Attribution, Intervention, influence, what_if};
 use headwater::learn::whitened::WhitenedParams;
-use headwater::model::{Change, ChangeKind, Skill, Snapshot, Track};
+use headwater::model::{DetectedChange, NetworkSnapshot, Skill};
 use headwater::panel::Times;
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
@@ -25,29 +25,25 @@ fn world(agents: usize, steps: usize, edge_probability: f64) -> (Panel, Model, R
         WorldParams { agents, steps, edge_probability, hypotheses: 2, influential: 2, ..WorldParams::default() };
     let (panel, mut model) = simulate(&params).unwrap();
     model.method = Method::Whitened(WhitenedParams::default());
-    model.diagnostics.skill =
-        Some(Skill { against_persistence: 0.4, against_own_past: 0.1, beyond_common: None, steps: 80 });
+    model.diagnostics.skill = Some(Skill::new(0.4, 0.1, 80));
     let mut ranking = Ranking::new(&model).unwrap();
     ranking.add_activity(&panel).unwrap();
     let share = influence(&model).unwrap().share.unwrap();
-    let intervals = Intervals {
-        share: share.iter().map(|share| (0.61 * share, 1.43 * share)).collect(),
-        rank: (0..agents).map(|agent| (1 + agent / 2, agents)).collect(),
-        top: share.clone(),
-    };
+    let shares = share.iter().map(|share| (0.61 * share, 1.43 * share)).collect();
+    let ranks = (0..agents).map(|agent| (1 + agent / 2, agents)).collect();
+    let intervals = Intervals::new(shares, ranks, share.clone());
     ranking.add_intervals(&intervals, &model.roster).unwrap();
-    let found = Significance {
-        agents: (0..agents).map(|agent| (agent + 1) as f64 / 201.0).collect(),
-        edges: (0..agents * agents).map(|cell| (cell % 201 + 1) as f64 / 201.0).collect(),
-        skill: Some(0.01),
-        shifts: 200,
-    };
+    let p_values = (0..agents).map(|agent| (agent + 1) as f64 / 201.0).collect();
+    let edges = (0..agents * agents).map(|cell| (cell % 201 + 1) as f64 / 201.0).collect();
+    let found = Significance::new(p_values, edges, Some(0.01), 200);
     ranking.add_significance(&found, &model).unwrap();
     (panel, model, ranking)
 }
 
 fn renamed(model: &Model, names: &[&str]) -> Model {
-    Model { roster: Roster::new(names.iter().copied(), model.roster.hypotheses().to_vec()).unwrap(), ..model.clone() }
+    let mut renamed = model.clone();
+    renamed.roster = Roster::new(names.iter().copied(), model.roster.hypotheses().to_vec()).unwrap();
+    renamed
 }
 
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
@@ -78,7 +74,8 @@ fn every_number_is_there_and_exact() {
     );
     let back = data(&html);
     // Notes are in words on the page.
-    let shown = Ranking { edges: None, notes: Vec::new(), ..ranking.clone() };
+    let mut shown = ranking.clone();
+    (shown.edges, shown.notes) = (None, Vec::new());
     assert_eq!(back.ranking, shown);
     let json = |value: &Ranking| serde_json::to_value(value).unwrap();
     assert_eq!(json(&back.ranking), json(&shown));
@@ -105,7 +102,7 @@ fn every_number_is_there_and_exact() {
     assert_eq!(network.places.values().len(), 40);
 
     // Cards: what explain says.
-    let attribution = Attribution::of(&model).unwrap();
+    let attribution = Attribution::from_model(&model).unwrap();
     for (agent, card) in back.cards.iter().enumerate() {
         assert_eq!(card.agent, agent);
         let explained = Explanation::new(&model, agent, 8, Some(WhatIfKind::Remove)).unwrap();
@@ -226,7 +223,8 @@ fn the_verdict_is_honest() {
     assert_eq!(said.outcome, Outcome::NotTested);
     assert!(said.headline.contains("was not tested") && said.sure[0].contains("200 circular shifts"), "{said:?}");
     // A given network has nothing to test, and says who leads.
-    let given = Model { method: Method::Given, ..untested };
+    let mut given = untested;
+    given.method = Method::Given;
     let said = verdict(&given, &Ranking::new(&given).unwrap());
     assert!(
         said.outcome == Outcome::NotTested && said.headline.contains("is the most influential agent"),
@@ -304,12 +302,11 @@ fn silence_is_a_gap() {
 #[test]
 fn tracked_models_have_a_history_and_known_truths_a_second_heat_map() {
     let (panel, mut model, _) = world(6, 60, 0.7);
-    let known = GroundTruth::of(&model).unwrap();
-    let snapshot =
-        |step: usize, weights: Combination| Snapshot { step, combination: weights, evidence: model.evidence.clone() };
+    let known = GroundTruth::from_model(&model).unwrap();
+    let snapshot = |step: usize, weights: Combination| NetworkSnapshot::new(step, weights, model.evidence.clone());
     let history = vec![snapshot(10, Combination::uniform(6)), snapshot(30, model.combination.clone())];
-    let changes = vec![Change { step: 31, since: 30, kind: ChangeKind::Topology, listeners: vec![2], truth: None }];
-    model.track = Track { changes, history, times: vec![(10, "ten".into())] };
+    model.track.changes = vec![DetectedChange::topology(31, 30, vec![2])];
+    (model.track.history, model.track.times) = (history, vec![(10, "ten".into())]);
     let ranking = Ranking::new(&model).unwrap();
     let from = ReportInput { beliefs: Some(&panel), truth: Some(&known), ..ReportInput::new(&model, &ranking) };
     let page = Page::new(&from).unwrap();
@@ -352,7 +349,7 @@ fn the_smallest_networks_have_a_page() {
 #[test]
 fn five_hundred_agents_fit_in_three_megabytes() {
     let (panel, model, ranking) = world(500, 700, 0.08);
-    let known = GroundTruth::of(&model).unwrap();
+    let known = GroundTruth::from_model(&model).unwrap();
     let from = ReportInput { beliefs: Some(&panel), truth: Some(&known), ..ReportInput::new(&model, &ranking) };
     let page = Page::new(&from).unwrap();
     let html = page.html().unwrap();
@@ -377,14 +374,12 @@ fn five_thousand_agents_degrade_with_a_note() {
         triplets.extend(speakers.into_iter().map(|speaker| (speaker, listener, weight)));
     }
     let (_, small, _) = world(3, 30, 1.0);
-    let model = Model {
-        roster: Roster::numbered(agents, 2).unwrap(),
-        combination: Combination::from_triplets(triplets, agents).unwrap(),
-        evidence: Evidence::from_rows((0..agents).map(|agent| 0.1 + (agent % 7) as f64).collect(), agents, 1).unwrap(),
-        innovation: None,
-        likelihoods: None,
-        ..small
-    };
+    let mut model = small;
+    model.roster = Roster::numbered(agents, 2).unwrap();
+    model.combination = Combination::from_triplets(triplets, agents).unwrap();
+    let rows = (0..agents).map(|agent| 0.1 + (agent % 7) as f64).collect();
+    model.evidence = Evidence::from_rows(rows, agents, 1).unwrap();
+    (model.innovation, model.likelihoods) = (None, None);
     let ranking = Ranking::new(&model).unwrap();
     let page = Page::new(&ReportInput::new(&model, &ranking)).unwrap();
     assert_eq!((page.cards.len(), page.network.speakers.values().len()), (500, 20_000));
@@ -396,7 +391,7 @@ fn five_thousand_agents_degrade_with_a_note() {
     );
     // Still what one by one would say.
     let card = &page.cards[100];
-    let sources = Attribution::of(&model).unwrap().sources_of(card.agent);
+    let sources = Attribution::from_model(&model).unwrap().sources_of(card.agent);
     assert!(card.shaped_by.iter().all(|&(other, share, _)| (share - sources[other]).abs() < 1e-6));
     let outcome = what_if(&model, card.agent, &Intervention::Remove).unwrap();
     let [_, after] = outcome.belief(page.truth);

@@ -36,7 +36,7 @@ fn world() -> (Panel, Model) {
 #[divan::bench(sample_count = 5)]
 fn moments(bencher: Bencher<'_, '_>) {
     let (panel, _) = world();
-    bencher.bench(|| Moments::of(&panel, 1..STEPS));
+    bencher.bench(|| Moments::from_panel(&panel, 1..STEPS));
 }
 
 #[divan::bench(sample_count = 5)]

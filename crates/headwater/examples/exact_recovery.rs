@@ -51,22 +51,22 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-struct Outcome {
+struct RecoveryOutcome {
     found: Comparison,
     paper: Option<f64>,
     model: Model,
 }
 
-fn study(world: &WorldParams) -> Result<Outcome, Error> {
+fn study(world: &WorldParams) -> Result<RecoveryOutcome, Error> {
     let (panel, truth) = simulate(world)?;
     let model = whitened(&panel, &WhitenedParams::default())?;
-    let known = GroundTruth::of(&truth)?;
+    let known = GroundTruth::from_model(&truth)?;
     // The paper's window of 50 needs 52 steps.
     let paper = match gsl(&panel, &GslParams::default()) {
         Ok(model) => compare(&model, &known, 3)?.combination_error,
         Err(_) => None,
     };
-    Ok(Outcome { found: compare(&model, &known, 3)?, paper, model })
+    Ok(RecoveryOutcome { found: compare(&model, &known, 3)?, paper, model })
 }
 
 fn main() -> Result<(), Error> {
@@ -76,12 +76,12 @@ fn main() -> Result<(), Error> {
     );
     println!("|---|---|---|---|---|---|---|");
     for case in cases() {
-        let outcomes: Vec<Outcome> = (1000..1000 + worlds)
+        let outcomes: Vec<RecoveryOutcome> = (1000..1000 + worlds)
             .into_par_iter()
             .map(|seed| study(&WorldParams { seed, ..case.world.clone() }))
             .collect::<Result<_, _>>()?;
         let largest =
-            |value: &dyn Fn(&Outcome) -> Option<f64>| outcomes.iter().filter_map(value).fold(0.0f64, f64::max);
+            |value: &dyn Fn(&RecoveryOutcome) -> Option<f64>| outcomes.iter().filter_map(value).fold(0.0f64, f64::max);
         let within =
             outcomes.iter().filter(|outcome| outcome.found.combination_error.is_some_and(|e| e <= case.bound)).count();
         let columns: usize = outcomes.iter().map(|outcome| outcome.model.diagnostics.columns.len()).sum();

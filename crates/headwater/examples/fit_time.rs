@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         best(runs, || whitened(&panel, &params))
     };
     let mut out = Mat::<f64>::zeros(agents * ratios, agents * ratios);
-    let moments = best(runs, || Ok(Moments::of(&panel, 1..steps)))?;
+    let moments = best(runs, || Ok(Moments::from_panel(&panel, 1..steps)))?;
     let products = best(runs, || {
         products(&panel, &mut out);
         Ok(())

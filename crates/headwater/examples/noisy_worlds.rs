@@ -14,8 +14,6 @@ use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::model::WeightKind;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Error, Model, Panel, influence};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 const ROTATIONS: u64 = 100;
@@ -119,7 +117,7 @@ fn strengths(count: u64, from: u64) -> Result<(), Error> {
             let strong =
                 state_space(&panel, &StateSpaceParams { weights: Some(WeightKind::Strengths), ..known.clone() })?;
             let free = state_space(&panel, &known)?;
-            let even = graph.weigh(Rule::Uniform, &mut ChaCha8Rng::seed_from_u64(0))?;
+            let even = graph.weigh(Rule::Uniform, 0)?;
             let wanted = centrality(&truth)?;
             let error = |columns: Vec<f64>| -> f64 {
                 columns.iter().zip(truth.combination.to_columns()).map(|(a, b)| (a - b).powi(2)).sum()

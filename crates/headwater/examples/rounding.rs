@@ -79,14 +79,14 @@ fn through_probabilities(
     log_ratios(&values, ratios, hypotheses)
 }
 
-struct Outcome {
+struct RoundingOutcome {
     error: f64,
     certified: usize,
     falsely: usize,
     zeros: usize,
 }
 
-fn study(world: &WorldParams, written: Written) -> Result<Outcome, Error> {
+fn study(world: &WorldParams, written: Written) -> Result<RoundingOutcome, Error> {
     let (panel, truth) = simulate(world)?;
     let (agents, ratios) = (panel.agents(), panel.ratios());
     let mut cells = panel.cells().to_vec();
@@ -108,7 +108,7 @@ fn study(world: &WorldParams, written: Written) -> Result<Outcome, Error> {
     let columns = model.diagnostics.columns.iter().enumerate();
     let certified: Vec<usize> =
         columns.filter(|(_, column)| column.status == Status::Certified).map(|(listener, _)| listener).collect();
-    Ok(Outcome {
+    Ok(RoundingOutcome {
         error: (0..agents).map(off).sum(),
         falsely: certified.iter().filter(|&&listener| off(listener).sqrt() > EXACT).count(),
         certified: certified.len(),
@@ -128,12 +128,12 @@ fn main() -> Result<(), Error> {
     let mut zeros = 0;
     for (name, world) in &kinds {
         for written in Written::ALL {
-            let mut outcomes: Vec<Outcome> = (3000..3000 + worlds)
+            let mut outcomes: Vec<RoundingOutcome> = (3000..3000 + worlds)
                 .into_par_iter()
                 .map(|seed| study(&WorldParams { seed, ..world.clone() }, written))
                 .collect::<Result<_, _>>()?;
             outcomes.sort_by(|a, b| a.error.total_cmp(&b.error));
-            let total = |of: &dyn Fn(&Outcome) -> usize| outcomes.iter().map(of).sum::<usize>();
+            let total = |of: &dyn Fn(&RoundingOutcome) -> usize| outcomes.iter().map(of).sum::<usize>();
             let error = |position: usize| outcomes.get(position).map_or(f64::NAN, |outcome| outcome.error);
             let last = outcomes.len().saturating_sub(1);
             println!(

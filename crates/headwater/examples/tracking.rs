@@ -6,15 +6,14 @@
 #![expect(clippy::print_stdout, reason = "a study prints its table")]
 
 use headwater::learn::track::{TrackParams, Tracker};
-use headwater::model::Change as Noticed;
-use headwater::model::ChangeKind;
-use headwater::simulate::{Change, Event, Likelihoods, World, WorldParams};
-use headwater::{Combination, Error};
+use headwater::model::{ChangeKind, DetectedChange};
+use headwater::simulate::{Likelihoods, ScheduledChange, World, WorldEvent, WorldParams};
+use headwater::{Combination, Error, Frame};
 use rayon::prelude::*;
 
 /// What happened in one world.
 #[derive(Default)]
-struct Outcome {
+struct TrackingOutcome {
     events: usize,
     /// Steps from a change to its report.
     delays: Vec<usize>,
@@ -36,21 +35,21 @@ fn error(a: &Combination, b: &Combination) -> f64 {
 }
 
 /// Tracks one world; a report belongs to the change of its kind that it follows within `patience` steps.
-fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<Outcome, Error> {
+fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<TrackingOutcome, Error> {
     let mut world = World::new(params.clone())?;
     let mut tracker = Tracker::new(world.truth().roster, TrackParams::default())?;
-    let mut outcome = Outcome::default();
+    let mut outcome = TrackingOutcome::default();
     let mut reports = Vec::new();
     let mut before = world.truth();
     let mut strength = Vec::new();
     for step in 0..params.steps {
         let frame = world.next_frame()?.to_vec();
-        reports.extend(tracker.push(&frame)?);
+        reports.extend(tracker.observe(&Frame::new(world.roster(), &frame)?)?.changes);
         let truth = world.truth();
         if world.events().last().is_some_and(|event| event.step == step && event.kind == "state") {
             let (from, to) = (before.truth.map_or(0, |t| t.hypothesis), truth.truth.map_or(0, |t| t.hypothesis));
             // K = Σ_k D_k(new‖old), from the evidence under the new truth.
-            let gap = |agent: usize| truth.evidence.of(agent, from) - truth.evidence.of(agent, to);
+            let gap = |agent: usize| truth.evidence.against(agent, from) - truth.evidence.against(agent, to);
             strength.push((0..params.agents).map(gap).sum::<f64>());
         }
         let last = world.events().last().map_or(0, |event| event.step);
@@ -60,17 +59,15 @@ fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<Outc
         }
         before = truth;
     }
-    while let Some(change) = tracker.rest() {
-        reports.push(change);
-    }
-    let events: Vec<&Event> = world.events().iter().collect();
+    reports.extend(tracker.flush());
+    let events: Vec<&WorldEvent> = world.events().iter().collect();
     outcome.events = events.len();
-    let belongs = |report: &Noticed, number: usize| {
+    let belongs = |report: &DetectedChange, number: usize| {
         let until = events.get(number + 1).map_or(params.steps, |next| next.step).min(events[number].step + patience);
         report.kind == kind && (events[number].step..until).contains(&report.step)
     };
     for (number, event) in events.iter().enumerate() {
-        let found: Vec<&Noticed> = reports.iter().filter(|report| belongs(report, number)).collect();
+        let found: Vec<&DetectedChange> = reports.iter().filter(|report| belongs(report, number)).collect();
         let Some(first) = found.first() else {
             outcome.missed += 1;
             continue;
@@ -89,7 +86,7 @@ fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<Outc
             outcome.wrong_listeners += missing + extra;
         }
     }
-    let stray = |report: &&Noticed| !(0..events.len()).any(|number| belongs(report, number));
+    let stray = |report: &&DetectedChange| !(0..events.len()).any(|number| belongs(report, number));
     outcome.false_reports = reports.iter().filter(stray).count();
     let columns = tracker.model()?.diagnostics.columns;
     let certified = columns.iter().filter(|column| column.status == headwater::model::Status::Certified).count();
@@ -100,8 +97,8 @@ fn study(params: &WorldParams, kind: ChangeKind, patience: usize) -> Result<Outc
 fn main() -> Result<(), Error> {
     let worlds: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20);
     let base = WorldParams { steps: 10_000, ..WorldParams::default() };
-    let topology = vec![Change::Topology { every: 1000, probability: 0.005 }];
-    let state = vec![Change::State { at: 5000, to: None }];
+    let topology = vec![ScheduledChange::Topology { every: 1000, probability: 0.005 }];
+    let state = vec![ScheduledChange::State { at: 5000, to: None }];
     let released = |world: WorldParams| WorldParams { likelihoods: Likelihoods::Released, truth: 1, ..world };
     let flips = WorldParams { changes: topology, ..base.clone() };
     let turns = WorldParams { changes: state, ..base.clone() };
@@ -130,7 +127,7 @@ fn main() -> Result<(), Error> {
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (name, params, kind) in cases {
         let patience = if kind == ChangeKind::Topology { 150 } else { 5000 };
-        let outcomes: Result<Vec<Outcome>, Error> = (2000..2000 + worlds)
+        let outcomes: Result<Vec<TrackingOutcome>, Error> = (2000..2000 + worlds)
             .into_par_iter()
             .map(|seed| study(&WorldParams { seed, ..params.clone() }, kind, patience))
             .collect();

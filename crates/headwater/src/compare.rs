@@ -1,12 +1,13 @@
-//! How far a model is from a truth, agent by name.
+//! Errors of a model against a known truth; agents are matched by name.
 //!
-//! In: a [`Model`] and what is [`GroundTruth`]. Out: a [`Comparison`]; what the truth does not hold is left out.
+//! In: a [`Model`] and a [`GroundTruth`]. Out: a [`Comparison`] of the parts that the truth has.
 
 use crate::{Combination, Error, Evidence, Model, Roster, influence};
 use serde::Serialize;
 
 /// What is known of a network; any part may be missing.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct GroundTruth {
     /// Names.
     pub roster: Roster,
@@ -21,8 +22,13 @@ pub struct GroundTruth {
 }
 
 impl GroundTruth {
-    /// Everything a model says.
-    pub fn of(model: &Model) -> Result<Self, Error> {
+    /// Of these agents and hypotheses nothing is known yet; set the fields that are.
+    pub fn new(roster: Roster) -> Self {
+        GroundTruth { roster, combination: None, evidence: None, adaptation: None, share: None }
+    }
+
+    /// All parts of a model.
+    pub fn from_model(model: &Model) -> Result<Self, Error> {
         Ok(GroundTruth {
             roster: model.roster.clone(),
             combination: Some(model.combination.clone()),
@@ -32,8 +38,8 @@ impl GroundTruth {
         })
     }
 
-    /// The same in the order of another roster, which must be known whole: agents and hypotheses by name, evidence
-    /// relative to that roster's reference. Shares are left behind.
+    /// The same in the order of another roster, all of whose agents and hypotheses must be known; evidence is relative to
+    /// that roster's reference. Shares are dropped.
     pub fn aligned(&self, roster: &Roster) -> Result<Self, Error> {
         let agents: Vec<usize> =
             roster.agents().iter().map(|name| self.roster.agent(name)).collect::<Result<_, _>>()?;
@@ -46,7 +52,8 @@ impl GroundTruth {
             let names = roster.hypotheses().iter();
             let order: Vec<usize> = names.map(|name| self.roster.hypothesis(name)).collect::<Result<_, _>>()?;
             let rows = agents.iter().flat_map(|&agent| order[1..].iter().map(move |&hypothesis| (agent, hypothesis)));
-            let rows = rows.map(|(agent, hypothesis)| truth.of(agent, hypothesis) - truth.of(agent, order[0]));
+            let rows =
+                rows.map(|(agent, hypothesis)| truth.against(agent, hypothesis) - truth.against(agent, order[0]));
             Evidence::from_rows(rows.collect(), size, order.len() - 1)
         });
         Ok(GroundTruth {
@@ -61,6 +68,7 @@ impl GroundTruth {
 
 /// Distances between a model and a truth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Agents that both name.
     pub agents: usize,
@@ -88,7 +96,7 @@ pub fn compare(model: &Model, known: &GroundTruth, top: usize) -> Result<Compari
         return Err(Error::Undefined {
             what: "a comparison",
             reason: format!(
-                "the two files share {} agent name(s): the first has {:?}…, the second {:?}…",
+                "the model and the truth share {} agent name(s): the model has {:?}…, the truth {:?}…",
                 pairs.len(),
                 model.roster.agents()[0],
                 known.roster.agents()[0]
@@ -147,8 +155,8 @@ fn evidence_error(model: &Model, known: &GroundTruth, truth: &Evidence, pairs: &
     let mut error = 0.0;
     for &(our, their) in pairs {
         for hypothesis in 1..names.len() {
-            let met = model.evidence.of(our, ours[hypothesis]) - model.evidence.of(our, ours[0]);
-            error += (met - truth.of(their, hypothesis)).powi(2);
+            let met = model.evidence.against(our, ours[hypothesis]) - model.evidence.against(our, ours[0]);
+            error += (met - truth.against(their, hypothesis)).powi(2);
         }
     }
     Some(error)
@@ -186,7 +194,7 @@ mod tests {
     #[test]
     fn a_truth_equals_itself_under_other_names_and_orders() {
         let truth = world();
-        let known = GroundTruth::of(&truth).unwrap();
+        let known = GroundTruth::from_model(&truth).unwrap();
         let same = compare(&truth, &known, 3).unwrap();
         assert_eq!(same.combination_error, Some(0.0));
         assert_eq!((same.edge_auc, same.top_k_hit, same.influence_l1), (Some(1.0), Some(1.0), Some(0.0)));
@@ -203,10 +211,12 @@ mod tests {
         let order = [2, 1, 0, 3, 4];
         let rows = (0..agents).flat_map(|agent| {
             let truth = &truth;
-            (1..5).map(move |j| truth.evidence.of(back(agent), order[j]) - truth.evidence.of(back(agent), order[0]))
+            (1..5).map(move |j| {
+                truth.evidence.against(back(agent), order[j]) - truth.evidence.against(back(agent), order[0])
+            })
         });
         turned.evidence = Evidence::from_rows(rows.collect(), agents, 4).unwrap();
-        turned.truth = truth.truth.map(|verdict| crate::model::Truth { hypothesis: 2, ..verdict });
+        turned.truth = truth.truth.map(|verdict| crate::model::TrueHypothesis { hypothesis: 2, ..verdict });
         let met = compare(&turned, &known, 3).unwrap();
         assert_eq!(met.combination_error, Some(0.0));
         assert!(met.evidence_error.unwrap() < 1e-28 && met.influence_l1.unwrap() < 1e-12);
@@ -215,14 +225,14 @@ mod tests {
     #[test]
     fn a_truth_can_be_put_in_another_order() {
         let truth = world();
-        let known = GroundTruth::of(&truth).unwrap();
+        let known = GroundTruth::from_model(&truth).unwrap();
         let names = truth.roster.agents().iter().rev().cloned();
         let roster = Roster::new(names, ["h3", "h1", "h2", "h0", "h4"]).unwrap();
         let turned = known.aligned(&roster).unwrap();
         let (a, b) = (known.combination.as_ref().unwrap(), turned.combination.as_ref().unwrap());
         assert_eq!(a.weight(0, 4), b.weight(19, 15));
-        let wanted = truth.evidence.of(2, 4) - truth.evidence.of(2, 3);
-        assert_eq!(turned.evidence.as_ref().unwrap().of(17, 4), wanted);
+        let wanted = truth.evidence.against(2, 4) - truth.evidence.against(2, 3);
+        assert_eq!(turned.evidence.as_ref().unwrap().against(17, 4), wanted);
         let stranger = Roster::new(["0", "nobody"], ["h0", "h1"]).unwrap();
         assert!(known.aligned(&stranger).unwrap_err().to_string().contains("nobody"));
     }
@@ -236,7 +246,7 @@ mod tests {
     #[test]
     fn strangers_cannot_be_compared() {
         let truth = world();
-        let mut known = GroundTruth::of(&truth).unwrap();
+        let mut known = GroundTruth::from_model(&truth).unwrap();
         known.roster = Roster::new((0..20).map(|agent| format!("x{agent}")), ["h0", "h1", "h2", "h3", "h4"]).unwrap();
         assert!(compare(&truth, &known, 3).unwrap_err().to_string().contains("share 0 agent"));
     }

@@ -1,12 +1,12 @@
-//! The one error type of the library. Every message says what was met and what would be right.
+//! The error type of the library. Every message says what was met and what is wanted.
 
 use thiserror::Error;
 
-/// Everything that can be wrong with what a caller hands to this library.
+/// Errors of this library.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Two things that must agree in shape do not.
+    /// A value of another shape than wanted.
     #[error("{what}: met {met}, wanted {wanted}")]
     Shape {
         /// What has the wrong shape.
@@ -19,11 +19,11 @@ pub enum Error {
     /// A parameter is outside its range.
     #[error("{name} is {value}, but must be {range}")]
     Parameter {
-        /// The parameter as the command line spells it.
+        /// Name of the parameter, its words joined by hyphens.
         name: &'static str,
         /// The value met.
         value: String,
-        /// The range that would be right.
+        /// The range wanted.
         range: &'static str,
     },
     /// A name occurs twice in a list of names.
@@ -44,19 +44,19 @@ pub enum Error {
         /// The first few known names.
         known: String,
     },
-    /// Too few agents to speak of a network.
+    /// Fewer than two agents.
     #[error("{agents} agent(s) met; a network needs at least 2")]
     TooFewAgents {
         /// How many were met.
         agents: usize,
     },
-    /// Too few hypotheses to hold an opinion.
+    /// Fewer than two hypotheses.
     #[error("{hypotheses} hypothesis column(s) met; an opinion needs at least 2")]
     TooFewHypotheses {
         /// How many were met.
         hypotheses: usize,
     },
-    /// A learner has not seen enough to answer.
+    /// Fewer time steps than a learner needs.
     #[error("{seen} time steps seen, but {needed} are needed")]
     NotReady {
         /// Steps seen.
@@ -70,7 +70,7 @@ pub enum Error {
         /// Their names.
         agents: Vec<String>,
     },
-    /// The same agent speaks twice in one step.
+    /// Two beliefs of one agent at one step.
     #[error("agent {agent:?} has two beliefs at time {time}; keep one")]
     DuplicateBelief {
         /// The agent.
@@ -78,15 +78,15 @@ pub enum Error {
         /// The time as given.
         time: String,
     },
-    /// A belief that is no probability distribution, or a log-ratio that is no number.
+    /// A belief that is not a probability distribution, or a log-ratio out of range.
     #[error("hypothesis {hypothesis:?}: {problem}")]
     Belief {
         /// The column.
         hypothesis: String,
-        /// What is wrong and what would be right.
+        /// What was met and what is wanted.
         problem: String,
     },
-    /// Steps far apart: a gap would be filled with more silence than data.
+    /// Times so far apart that nearly all steps would be silent.
     #[error(
         "times run from {first} to {last}, {steps} steps, but only {present} of them are present; times must be step numbers 0, 1, 2, … or RFC 3339 dates"
     )]
@@ -100,28 +100,28 @@ pub enum Error {
         /// Distinct times present.
         present: usize,
     },
-    /// The learning rate is so large that the estimate left the range of numbers.
+    /// The learning rate is too large: the weights overflowed.
     #[error(
-        "the estimate diverged at step {step}: with learning rate {learning_rate:.3e} the weights grow without end (stability bound on these data: {bound:.3e})"
+        "the estimate diverged at step {step}: with learning rate {learning_rate:.3e} the weights grow without bound (stability bound on these data: {bound:.3e})"
     )]
     Diverged {
-        /// Step at which it was noticed.
+        /// Step at which it was detected.
         step: usize,
         /// Learning rate in use.
         learning_rate: f64,
         /// 2/((1−δ)²λ_max) on the data at hand.
         bound: f64,
     },
-    /// Somebody asked the work to end.
-    #[error("stopped before the end, as asked")]
+    /// A stop was requested.
+    #[error("stopped on request")]
     Stopped,
-    /// A graph that cannot carry a world.
+    /// A graph or its weights are not valid for the purpose.
     #[error("{reason}")]
     Graph {
         /// Why, naming agents.
         reason: String,
     },
-    /// Something cannot be computed from this model.
+    /// A result is not defined for this input.
     #[error("{what} cannot be computed: {reason}")]
     Undefined {
         /// What was asked for.
@@ -131,7 +131,7 @@ pub enum Error {
     },
 }
 
-/// Checks that a parameter holds, or says which one does not.
+/// Checks the range of a parameter.
 pub(crate) fn require(
     holds: bool,
     name: &'static str,

@@ -1,7 +1,7 @@
-//! The front door of the learners: a panel and a [`Method`] in, a model with its forecast skill out.
+//! Fitting: a panel and a [`Method`] in, a model with its forecast skill out.
 //!
-//! [`fit()`] is what the command line, Python and the pipeline call. The functions below it are its parts, for callers
-//! that watch a learner on its way.
+//! [`fit()`] is what the command line, Python and the pipeline call. The other functions are its parts, for callers that
+//! report progress between them.
 
 use crate::evaluate::skill::measured;
 use crate::learn::forecast::{self, Forecast, unless_stopped};
@@ -12,7 +12,7 @@ use crate::learn::track::{TrackParams, Tracker};
 use crate::learn::whitened::{self, WhitenedParams};
 use crate::model::{Status, WeightKind};
 use crate::progress::Progress;
-use crate::{Error, Method, Model, Panel, progress};
+use crate::{Error, Frame, Method, Model, Panel, progress};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -59,40 +59,40 @@ fn fit_here(panel: &Panel, method: &Method) -> Result<Model, Error> {
     Ok(model)
 }
 
-/// A tracker over all frames.
+/// Runs a tracker over all frames.
 fn follow(filled: &FilledPanel<'_>, params: &TrackParams) -> Result<Model, Error> {
     let panel = &filled.panel;
     let mut tracker = Tracker::new(panel.roster().clone(), params.clone())?;
     let stage = progress::stage("following", panel.steps() as u64);
-    let mut silent = filled.silent.chunks_exact(panel.agents());
-    for frame in panel.cells().chunks_exact(panel.width()) {
+    for step in 0..panel.steps() {
         progress::check()?;
-        tracker.push_partly(frame, silent.next().unwrap_or(&[]))?;
+        tracker.observe(&filled.frame(step)?)?;
         stage.advance();
     }
-    while tracker.rest().is_some() {}
+    tracker.flush();
     drop(stage);
     tracked(filled, &tracker)
 }
 
-/// Frames the paper's learner takes between two reports.
+/// Frames per block between two progress reports of the paper's learner.
 const FRAMES_PER_LOOK: usize = 4096;
 
-/// A learner that forecasts this much worse than doing nothing is running away.
+/// A forecast error larger than this multiple of the error of no change is reported as divergence.
 const RUNAWAY: f64 = 100.0;
 
-/// Beliefs without gaps.
+/// A panel without gaps.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct FilledPanel<'a> {
-    /// Whoever was silent repeats what it last said.
+    /// The panel, silent cells filled with the agent's last belief.
     pub panel: Cow<'a, Panel>,
     /// Which cells were silent, step by step; empty when none was.
     pub silent: Vec<bool>,
-    /// What has to be known of that.
+    /// A warning that tells how many cells were filled.
     pub warning: Option<String>,
 }
 
-/// Fills the gaps for learners that cannot do with them.
+/// Fills silent cells for learners that need complete panels.
 pub fn fill(panel: &Panel) -> FilledPanel<'_> {
     if panel.is_complete() {
         return FilledPanel { panel: Cow::Borrowed(panel), silent: Vec::new(), warning: None };
@@ -104,7 +104,7 @@ pub fn fill(panel: &Panel) -> FilledPanel<'_> {
     FilledPanel { panel: Cow::Owned(panel), silent, warning: Some(warning) }
 }
 
-/// What has to be known of beliefs that were repeated because nothing was said.
+/// The warning about beliefs that were repeated for silent agents.
 pub fn repeated(filled: usize, cells: usize) -> String {
     format!(
         "{filled} of {cells} beliefs are missing ({:.1}%); an agent's last belief was repeated, which overstates the persistence of quiet agents; the state-space method needs no repetition",
@@ -113,7 +113,17 @@ pub fn repeated(filled: usize, cells: usize) -> String {
 }
 
 impl FilledPanel<'_> {
-    /// What rests on beliefs that were filled in is not free of noise, whatever it looks like.
+    /// The beliefs of one step, those filled in marked as such.
+    pub fn frame(&self, step: usize) -> Result<Frame<'_>, Error> {
+        let agents = self.panel.agents();
+        match self.silent.get(step * agents..(step + 1) * agents) {
+            Some(silent) => self.panel.frame(step).with_filled(silent),
+            None => Ok(self.panel.frame(step)),
+        }
+    }
+
+    /// Downgrades identified columns to statistical where beliefs were filled in: exact contrasts of filled values are no
+    /// evidence.
     pub fn distrust(&self, model: &mut Model) {
         let identified = model.diagnostics.columns.iter_mut().filter(|column| column.status == Status::Identified);
         if !self.silent.is_empty() {
@@ -134,7 +144,7 @@ pub fn whitened(filled: &FilledPanel<'_>, params: &WhitenedParams) -> Result<Mod
     Ok(model)
 }
 
-/// What a tracker that has seen all frames found, and its skill: every frame was forecast from the one before it.
+/// The model of a tracker that has seen all frames, with its skill: every frame was forecast from the one before it.
 pub fn tracked(filled: &FilledPanel<'_>, tracker: &Tracker) -> Result<Model, Error> {
     let panel = &filled.panel;
     let mut model = tracker.model()?;
@@ -176,14 +186,14 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
     Ok(model)
 }
 
-/// The paper's learner and its skill. Tells the stability bound too.
+/// The paper's learner and its skill, and the stability bound.
 pub fn gsl(panel: &Panel, mut learner: Gsl) -> Result<(Model, f64), Error> {
     let (bound, warning) = stability(panel, &learner)?;
     let mut forecast = Forecast::default();
     let stage = progress::stage("learning", (panel.steps() * learner.params().passes) as u64);
-    while let Some(step) = learner.advance(panel, FRAMES_PER_LOOK)? {
-        forecast.add(&step.forecast);
-        stage.at((step.pass * panel.steps() + step.seen) as u64);
+    while let Some(update) = learner.advance(panel, FRAMES_PER_LOOK)? {
+        forecast.add(&update.forecast);
+        stage.at((update.pass * panel.steps() + update.seen) as u64);
     }
     drop(stage);
     let mut model = finish(panel, learner, forecast, bound)?;
@@ -196,12 +206,12 @@ pub fn stability(panel: &Panel, learner: &Gsl) -> Result<(f64, Option<String>), 
     let rate = learner.params().learning_rate;
     let bound = gsl::stability_bound(panel, learner.params(), learner.knows_evidence())?;
     let warning = format!(
-        "learning rate {rate} is beyond the stability bound 2/((1−δ)²λ_max) = {bound:.3e}: the weights may grow without end"
+        "learning rate {rate} is beyond the stability bound 2/((1−δ)²λ_max) = {bound:.3e}: the weights may grow without bound"
     );
     Ok((bound, (rate > bound).then_some(warning)))
 }
 
-/// What the paper's learner found once it has gone through the panel, forecasting on the way.
+/// The model of the paper's learner after the whole panel, with the skill of the forecasts made on the way.
 pub fn finish(panel: &Panel, learner: Gsl, mut forecast: Forecast, bound: f64) -> Result<Model, Error> {
     if learner.params().passes > 1 {
         // Several passes leave nothing unseen, so the skill takes a second fit.
@@ -212,15 +222,15 @@ pub fn finish(panel: &Panel, learner: Gsl, mut forecast: Forecast, bound: f64) -
     let mut model = learner.finish(panel, forecast::skill(panel, &forecast))?;
     if forecast.error > RUNAWAY * forecast.persistence {
         model.diagnostics.warnings.push(format!(
-            "the weights are running away: forecasts are {:.3e} times worse than doing nothing; lower the learning rate (stability bound {bound:.3e})",
+            "the weights diverge: the forecast error is {:.3e} times that of forecasting no change; lower the learning rate (stability bound {bound:.3e})",
             forecast.error / forecast.persistence
         ));
     }
     Ok(model)
 }
 
-/// Tries settings of the paper's learner on the first four fifths of the beliefs: window and learning rate first, then
-/// sparsity. Their squared errors on the rest, the best first; at least one.
+/// Settings of the paper's learner with their squared forecast errors on the last fifth of the panel, best first: windows
+/// and learning rates first, then sparsities for the best of them. At least one.
 pub fn tune(panel: &Panel, learner: &Gsl) -> Result<Vec<(GslParams, f64)>, Error> {
     let candidates = gsl::candidates(panel, learner.params(), learner.knows_evidence())?;
     let mut tried = try_out(panel, learner, &candidates)?;

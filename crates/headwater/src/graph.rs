@@ -1,9 +1,9 @@
-//! Graphs: who *may* listen to whom, before anybody knows how strongly.
+//! Graphs: who may listen to whom, without weights.
 //!
-//! In: edges speaker → listener. Out: degrees and PageRank, the supports learners take, weights by the usual rules.
+//! In: edges speaker → listener. Out: degrees, PageRank, the support of a learner, weights by the usual rules.
 
 use crate::{Combination, Error};
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -21,14 +21,14 @@ pub struct Graph {
     speakers: Vec<Vec<usize>>,
 }
 
-/// How listeners divide their attention over a graph.
+/// Rule for the weights of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// The averaging rule: the same weight for itself and everyone it follows.
+    /// The averaging rule: equal weights for the listener and all its speakers.
     #[default]
     Uniform,
-    /// 1/max(n_ℓ, n_k) for others, the rest for itself; needs edges in both directions.
+    /// 1/max(n_ℓ, n_k) for others, the remainder as self-weight; needs edges in both directions.
     Metropolis,
     /// Exponential draws, normalised.
     Random,
@@ -80,7 +80,7 @@ impl Graph {
         count
     }
 
-    /// PageRank of a reader who goes from an agent to one that it follows, or with probability 1 − `damping` anywhere.
+    /// PageRank on the graph of who follows whom, with the usual damping factor.
     pub fn pagerank(&self, damping: f64) -> Vec<f64> {
         const TOLERANCE: f64 = 1e-14;
         let agents = self.agents() as f64;
@@ -101,8 +101,15 @@ impl Graph {
         rank
     }
 
-    /// Weights by a rule. Every listener hears itself.
-    pub fn weigh(&self, rule: Rule, rng: &mut ChaCha8Rng) -> Result<Combination, Error> {
+    /// Weights by a rule, each listener's own included. The seed matters to [`Rule::Random`] only.
+    ///
+    /// Errors: [`Rule::Metropolis`] with an edge in one direction only.
+    pub fn weigh(&self, rule: Rule, seed: u64) -> Result<Combination, Error> {
+        self.weigh_with(rule, &mut ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// [`Graph::weigh`] with a generator that is already in use.
+    pub(crate) fn weigh_with(&self, rule: Rule, rng: &mut ChaCha8Rng) -> Result<Combination, Error> {
         let degree = |agent: usize| self.speakers[agent].len() + 1;
         let mut triplets = Vec::new();
         for (listener, speakers) in self.speakers.iter().enumerate() {
@@ -117,7 +124,7 @@ impl Graph {
                         if self.speakers[speaker].binary_search(&listener).is_err() {
                             return Err(Error::Graph {
                                 reason: format!(
-                                    "metropolis weights need edges in both directions, but {listener} hears {speaker} and not the other way round; use uniform or random weights"
+                                    "metropolis weights need edges in both directions, but {listener} listens to {speaker} and not the other way round; use uniform or random weights"
                                 ),
                             });
                         }
@@ -165,19 +172,19 @@ impl Graph {
     }
 }
 
-/// Nothing the speaker says ever reaches the listener.
+/// A pair of agents without a path from speaker to listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Disconnected {
-    /// Whose word does not arrive.
+    /// Start of the missing path.
     pub speaker: usize,
-    /// Where it does not arrive.
+    /// End of the missing path.
     pub listener: usize,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::SeedableRng;
 
     fn path() -> Graph {
         Graph::new(3, [(0, 1), (1, 0), (1, 2), (2, 1)]).unwrap()
@@ -185,16 +192,15 @@ mod tests {
 
     #[test]
     fn rules_by_hand() {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let uniform = path().weigh(Rule::Uniform, &mut rng).unwrap();
+        let uniform = path().weigh(Rule::Uniform, 1).unwrap();
         let third = 1.0 / 3.0;
         assert_eq!(uniform.to_columns(), [0.5, 0.5, 0.0, third, third, third, 0.0, 0.5, 0.5]);
-        let metropolis = path().weigh(Rule::Metropolis, &mut rng).unwrap();
+        let metropolis = path().weigh(Rule::Metropolis, 1).unwrap();
         assert_eq!(metropolis.weight(0, 1), third);
         assert!((metropolis.weight(0, 0) - 2.0 * third).abs() < 1e-15);
-        let random = path().weigh(Rule::Random, &mut rng).unwrap();
+        let random = path().weigh(Rule::Random, 1).unwrap();
         assert!(random.column_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-15));
-        assert!(Graph::new(2, [(0, 1)]).unwrap().weigh(Rule::Metropolis, &mut rng).is_err());
+        assert!(Graph::new(2, [(0, 1)]).unwrap().weigh(Rule::Metropolis, 1).is_err());
     }
 
     #[test]

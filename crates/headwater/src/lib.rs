@@ -1,25 +1,25 @@
-//! Headwater finds where opinions come from: from what a group of people say in public over time it works out who
-//! listens to whom, how strongly, how well informed each one is, and who therefore drives what the group believes.
+//! Headwater estimates from the public beliefs of a group over time who listens to whom, how strongly, and how informative
+//! each agent's private evidence is, and ranks the agents by their influence on what the group believes.
 //!
 //! # Modules
 //!
-//! Data moves one way: every module uses what earlier ones make. Nothing here reads files or prints.
+//! Data moves in one direction: every module uses the results of earlier ones. Nothing here reads files or prints.
 //!
 //! | module | in | out |
 //! |---|---|---|
 //! | [`roster`] | names | agent and hypothesis names ↔ indices |
-//! | [`panel`] | rows or arrays of beliefs | T × N × H log-beliefs with mask and counts |
-//! | [`simulate`] | parameters | a world with a known answer, and what its agents say |
+//! | [`panel`] | rows or arrays of beliefs | T × N × H log-beliefs with mask and counts; a [`Frame`] per step |
+//! | [`simulate`] | parameters | a world whose network is known, and the beliefs of its agents |
 //! | [`graph`] | edges | degrees, PageRank, supports, weights by rule |
 //! | [`combination`] | weights | A: products, Perron vector, components |
-//! | [`learn`] | a panel, or frame after frame | a model, and what changes |
-//! | [`model`] | what a learner found | A, L̂, δ and how far to trust them |
+//! | [`learn`] | a panel, or frame after frame | a model, and the changes detected |
+//! | [`model`] | estimates of a learner | A, L̂, δ with their diagnostics |
 //! | [`fit`](mod@fit) | a panel and a method | a model with its forecast skill |
 //! | [`evaluate`] | a model and its panel | skill, intervals, permutation tests, verdict |
 //! | [`influence`](mod@influence) | a model | centrality × informativeness, attribution, paths, what-if |
-//! | [`compare`](mod@compare) | a model and a truth | how far apart they are |
+//! | [`compare`](mod@compare) | a model and a truth | errors of weights, evidence and shares |
 //! | [`ranking`] | a model, intervals, p-values | the ranking, with its verdict |
-//! | [`progress`] | long work | how far it is; stopped when asked |
+//! | [`progress`] | long computations | how far they are; they can be stopped |
 //!
 //! # Equations
 //!
@@ -29,7 +29,7 @@
 //! | A ← A + μ(1−δ) x(y − (1−δ)Aᵀx)ᵀ (Algorithm 1) | [`learn::gsl::Gsl`] |
 //! | (I + μ(1−δ)²G)R = Yᵀ − (1−δ)XᵀA (its block form) | [`learn::gsl::Gsl::advance`] |
 //! | `b_k = (Σ W[h,g]S[h,g])⁻¹ Σ W[h,g]C[h,g]` (whitened regression) | [`learn::whitened`] |
-//! | z = Λ + v, v ~ N(0, σ²/c) (what posts show of beliefs) | [`learn::state_space`] |
+//! | z = Λ + v, v ~ N(0, σ²/c) (posts as noisy observations of beliefs) | [`learn::state_space`] |
 //! | `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ F[m,k] g_m` (speaker strengths) | [`model::WeightKind::Strengths`] |
 //! | S_j ← max(0, S_j + Σ_k log p_k(ζ|θ_j)/p_k(ζ|θ*)) (change of state) | [`learn::track::Tracker`] |
 //! | Au = u (centrality) | [`Combination::centrality`] |
@@ -74,6 +74,6 @@ pub use fit::fit;
 pub use influence::{Influence, influence};
 pub use learn::Method;
 pub use model::{Evidence, Model};
-pub use panel::Panel;
+pub use panel::{Frame, Panel};
 pub use ranking::Ranking;
 pub use roster::Roster;

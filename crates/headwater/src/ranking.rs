@@ -1,4 +1,4 @@
-//! The ranking: who drives what the group believes, and how sure that is.
+//! The ranking of agents by influence, with its uncertainty.
 //!
 //! In: a [`Model`], and as far as they are at hand the panel it was learned from, a graph, bootstrap intervals and p-values.
 //! Out: a [`Ranking`], the same on the terminal, in `ranking.json`, on the page and in Python.
@@ -20,7 +20,7 @@ const ERROR_PROBABILITY_AGENTS: usize = 200;
 /// False discovery rate of the edges called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
-/// Influences that add up to so many times their net sum nearly cancel.
+/// Ratio of summed absolute influence to its net sum above which influences nearly cancel.
 const CANCELLING: f64 = 3.0;
 
 /// The damping of the usual PageRank.
@@ -38,6 +38,7 @@ const DAMPING: f64 = 0.85;
 /// # Ok::<(), headwater::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Ranking {
     /// The hypothesis the network settles on.
     pub truth: String,
@@ -51,24 +52,25 @@ pub struct Ranking {
     pub divergence: BTreeMap<String, f64>,
     /// How the centrality came about.
     pub network: CentralityDetails,
-    /// The first is the most influential.
+    /// Agents, the most influential first.
     pub agents: Vec<RankedAgent>,
     /// The smallest p-values first, where the permutation test was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<Vec<RankedEdge>>,
-    /// What a reader must know beside the numbers; not in files, the model says it again.
+    /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
 
-/// One weight between different agents, with what the null says of it.
+/// One weight between different agents, with its permutation test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RankedEdge {
     /// Speaker.
     pub source: String,
     /// Listener.
     pub target: String,
-    /// What the listener gives the speaker.
+    /// Weight that the listener gives the speaker.
     pub weight: f64,
     /// Of the permutation test.
     pub p_value: f64,
@@ -76,8 +78,16 @@ pub struct RankedEdge {
     pub significant: bool,
 }
 
+impl RankedEdge {
+    /// A weight with its p-value, and whether it is significant.
+    pub fn new(source: String, target: String, weight: f64, p_value: f64, significant: bool) -> Self {
+        RankedEdge { source, target, weight, p_value, significant }
+    }
+}
+
 /// How the centrality came about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CentralityDetails {
     /// ‖Au − u‖₁ of the Perron vector.
     pub residual: f64,
@@ -91,6 +101,7 @@ pub struct CentralityDetails {
 
 /// Agents that give weight to nobody outside their own group: a closed component from which opinions originate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OpinionSource {
     /// Their names.
     pub agents: Vec<String>,
@@ -100,6 +111,7 @@ pub struct OpinionSource {
 
 /// One agent; what was not computed is absent. The columns are explained in `docs/reference/ranking.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RankedAgent {
     /// Name.
     pub agent: String,
@@ -180,12 +192,12 @@ impl Default for Uncertainty {
 }
 
 impl Ranking {
-    /// What the model alone says.
+    /// The ranking by a model alone.
     pub fn new(model: &Model) -> Result<Self, Error> {
         Ranking::from_influence(model, &influence(model)?)
     }
 
-    /// The same where the influence is at hand.
+    /// The same from influence already computed.
     pub fn from_influence(model: &Model, found: &Influence) -> Result<Self, Error> {
         let errors = match model.innovation {
             Some(_) if model.combination.agents() <= ERROR_PROBABILITY_AGENTS => {
@@ -332,7 +344,7 @@ fn edges(model: &Model, found: &Significance) -> Vec<RankedEdge> {
     rows
 }
 
-/// What a reader must know beside the numbers.
+/// Notes on the numbers.
 fn notes(model: &Model, found: &Influence) -> Vec<String> {
     let mut notes = Vec::new();
     let names = |agents: &[usize]| model.roster.list(agents);

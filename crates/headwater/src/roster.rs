@@ -1,7 +1,6 @@
-//! Who and what: agent names ↔ indices, hypothesis names, index 0 = reference.
+//! Names of agents and hypotheses, and their indices; hypothesis 0 is the reference.
 //!
-//! In: two lists of names. Out: a [`Roster`] that every other room carries along, so that a number can always be
-//! traced to the agent it belongs to.
+//! In: two lists of names. Out: a [`Roster`], part of every panel and model, so that a number can be traced to its agent.
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
@@ -102,7 +101,7 @@ impl Roster {
             .ok_or_else(|| unknown("hypothesis", name, &self.hypotheses))
     }
 
-    /// A set of agents in words: the first few names, and how many more.
+    /// The first few names of a set of agents, and how many more there are.
     pub fn list(&self, agents: &[usize]) -> String {
         let shown: Vec<&str> = agents.iter().take(SHOWN).map(|&agent| self.agents[agent].as_str()).collect();
         let rest = agents.len().saturating_sub(SHOWN);

@@ -1,6 +1,6 @@
-//! Numbers in words: the same digits on the screen, in figures and on the page.
+//! Text of names and numbers, the same on the terminal, in figures and on the page.
 
-/// A name that fits into a table.
+/// A name cut to the width of a table column.
 pub fn short(name: &str) -> String {
     const LONGEST: usize = 20;
     if name.chars().count() <= LONGEST {
@@ -9,7 +9,7 @@ pub fn short(name: &str) -> String {
     name.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
-/// A name within a sentence, kept from turning the words around it where it may be written from right to left.
+/// A name within a sentence, isolated where it may be written from right to left.
 pub fn within(name: &str) -> String {
     match name.is_ascii() {
         true => short(name),

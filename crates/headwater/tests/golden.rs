@@ -4,7 +4,7 @@
 
 use headwater::influence::{Attribution, influence};
 use headwater::learn::gsl::{Gsl, GslParams, gsl};
-use headwater::model::{Diagnostics, Likelihood, Track, Truth};
+use headwater::model::TrueHypothesis;
 use headwater::{Combination, Evidence, Model, Panel, Roster};
 use serde_json::Value;
 
@@ -73,18 +73,11 @@ impl Golden {
 
     fn truth(&self) -> Model {
         let hypothesis = self.case["truth"].as_u64().unwrap() as usize;
-        Model {
-            roster: self.roster(),
-            combination: self.matrix(&["combination"]),
-            evidence: Evidence::from_rows(self.numbers(&["true", "evidence"]), self.agents, self.ratios).unwrap(),
-            adaptation: self.params().adaptation,
-            method: headwater::Method::Given,
-            truth: Some(Truth { hypothesis, agreement: 1.0 }),
-            innovation: None,
-            likelihoods: None::<Vec<Likelihood>>,
-            diagnostics: Diagnostics::default(),
-            track: Track::default(),
-        }
+        let (roster, combination) = (self.roster(), self.matrix(&["combination"]));
+        let evidence = Evidence::from_rows(self.numbers(&["true", "evidence"]), self.agents, self.ratios).unwrap();
+        let mut truth = Model::new(roster, combination, evidence, self.params().adaptation, headwater::Method::Given);
+        truth.truth = Some(TrueHypothesis::new(hypothesis, 1.0));
+        truth
     }
 }
 
@@ -110,7 +103,7 @@ fn learned_matrices_and_evidence() {
         let mut streaming = learner.clone();
         while learner.advance(&panel, 7).unwrap().is_some() {}
         for step in 0..panel.steps() {
-            streaming.learn(panel.frame(step)).unwrap();
+            streaming.observe(&panel.frame(step)).unwrap();
         }
         for learner in [learner, streaming] {
             let wanted = golden.matrix(&["learned", "combination"]).to_columns();
@@ -131,7 +124,7 @@ fn centrality_influence_and_attribution() {
         close(&found.centrality.values, &golden.numbers(&["true", "centrality"]), name);
         close(&found.influence, &golden.numbers(&["true", "influence"]), name);
         close(&found.divergences.concat(), &golden.numbers(&["true", "divergence"]), name);
-        let attribution = Attribution::of(&truth).unwrap();
+        let attribution = Attribution::from_model(&truth).unwrap();
         let wanted = golden.numbers(&["true", "attribution"]);
         for agent in 0..golden.agents {
             let row = &wanted[agent * golden.agents..(agent + 1) * golden.agents];

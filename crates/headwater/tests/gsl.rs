@@ -8,7 +8,7 @@ use headwater::learn::gsl::{
     Constraint, Gsl, GslParams, candidates, gsl, held_out, project_on_simplex, sparser, stability_bound,
 };
 use headwater::simulate::{Likelihoods, World, WorldParams, run, simulate};
-use headwater::{Combination, Error, Panel};
+use headwater::{Combination, Error, Frame, Panel};
 use proptest::prelude::*;
 
 fn world(agents: usize, hypotheses: usize, steps: usize, seed: u64) -> (Panel, headwater::Model) {
@@ -32,7 +32,7 @@ fn finish(mut learner: Gsl, panel: &Panel, limit: usize) -> Gsl {
 
 fn stream(mut learner: Gsl, panel: &Panel) -> Gsl {
     for step in 0..panel.steps() {
-        learner.learn(panel.frame(step)).unwrap();
+        learner.observe(&panel.frame(step)).unwrap();
     }
     learner
 }
@@ -89,12 +89,12 @@ fn saved_and_reloaded_is_never_stopped() {
             let whole = stream(learner.clone(), &panel);
             let mut first = learner.clone();
             for step in 0..stop {
-                first.learn(panel.frame(step)).unwrap();
+                first.observe(&panel.frame(step)).unwrap();
             }
             let text = serde_json::to_string(&first).unwrap();
             let mut second: Gsl = serde_json::from_str(&text).unwrap();
             for step in stop..panel.steps() {
-                second.learn(panel.frame(step)).unwrap();
+                second.observe(&panel.frame(step)).unwrap();
             }
             assert_eq!(second, whole, "bit for bit");
             // From a panel, cut anywhere.
@@ -167,10 +167,10 @@ fn one_step_follows_the_negative_gradient() {
     let params = GslParams { window: 3, learning_rate: 1e-3, adaptation: 0.1, ..GslParams::default() };
     let mut learner = Gsl::new(panel.roster().clone(), params).unwrap();
     for step in 0..4 {
-        learner.learn(panel.frame(step)).unwrap();
+        learner.observe(&panel.frame(step)).unwrap();
     }
     let before = learner.combination().to_columns();
-    learner.learn(panel.frame(4)).unwrap();
+    learner.observe(&panel.frame(4)).unwrap();
     let after = learner.combination().to_columns();
     let mean = |from: usize, agent: usize, ratio: usize| {
         (from..from + 3).map(|step| panel.frame(step)[(agent, ratio)]).sum::<f64>() / 3.0
@@ -226,9 +226,9 @@ fn every_error_once() {
     assert!(learner().knowing(world(6, 3, 10, 1).1.evidence).is_err());
     assert!(learner().within(vec![vec![]; 5]).is_err());
     assert!(learner().within(vec![vec![6]; 6]).is_err());
-    assert!(learner().learn(world(6, 3, 2, 1).0.frame(0)).is_err());
-    let nan = faer::Mat::from_fn(6, 1, |row, _| if row == 3 { f64::NAN } else { 0.0 });
-    assert!(learner().learn(nan.as_ref()).unwrap_err().to_string().contains("agent \"3\""));
+    assert!(learner().observe(&world(6, 3, 2, 1).0.frame(0)).is_err());
+    let nan = [0.0, 0.0, 0.0, f64::NAN, 0.0, 0.0];
+    assert!(learner().observe(&Frame::new(&roster, &nan).unwrap()).unwrap_err().to_string().contains("agent \"3\""));
 }
 
 #[test]

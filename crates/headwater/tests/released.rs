@@ -73,7 +73,7 @@ fn the_procedure_is_the_scripts() {
         // The evidence comes from the weights before they were normalised, with A instead of its transpose.
         let mean = |from: usize, agent: usize| (from..from + steps - 1).map(|t| series[t][agent]).sum::<f64>() / 10.0;
         let heard: f64 = (0..agents).map(|l| wanted[k][l] * mean(0, l)).sum();
-        assert!((model.evidence.of(k, 1) - (mean(1, k) - 0.9 * heard) / 0.1).abs() < 1e-10);
+        assert!((model.evidence.against(k, 1) - (mean(1, k) - 0.9 * heard) / 0.1).abs() < 1e-10);
     }
     for bad in [
         ReleasedParams { adaptation: 0.0, ..ReleasedParams::default() },

@@ -38,7 +38,7 @@ fn the_likelihood_is_that_of_the_joint_gaussian() {
     let smoothing = model.diagnostics.smoothing.clone().unwrap();
     let (keep, noise) = (1.0 - model.adaptation, smoothing.noise[0][0]);
     let hears = |speaker: usize, listener: usize| keep * model.combination.weight(speaker, listener);
-    let drift = |agent: usize| model.adaptation * model.evidence.of(agent, 1);
+    let drift = |agent: usize| model.adaptation * model.evidence.against(agent, 1);
     let news = |agent: usize| model.adaptation.powi(2) * model.innovation.as_ref().unwrap().agent(agent)[0];
     let (start, spread) = learner.start();
     // Means and covariances of all beliefs: cov(x_s, x_t) for s ≤ t is cov(x_s, x_s) applied forward.
@@ -288,8 +288,8 @@ fn an_agent_that_never_moves_is_no_source() {
     let model = state_space(&still, &StateSpaceParams { rounds: 20, ..StateSpaceParams::default() }).unwrap();
     assert_eq!(model.combination.weight(4, 4), 1.0);
     assert!((0..6).filter(|&k| k != 4).all(|k| model.combination.weight(4, k) == 0.0));
-    assert_eq!(model.evidence.of(4, 1), 0.0);
-    assert!(model.diagnostics.warnings.iter().any(|warning| warning.contains("never change their mind")));
+    assert_eq!(model.evidence.against(4, 1), 0.0);
+    assert!(model.diagnostics.warnings.iter().any(|warning| warning.contains("beliefs of these agents never change")));
 }
 
 proptest! {

@@ -4,28 +4,26 @@
 
 use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::{WhitenedParams, whitened};
-use headwater::model::{Change, ChangeKind, Status};
-use headwater::simulate::{Change as Scheduled, Likelihoods, World, WorldParams, run, simulate};
-use headwater::{Combination, Error, Model, Roster};
+use headwater::model::{ChangeKind, DetectedChange, Status};
+use headwater::simulate::{Likelihoods, ScheduledChange, World, WorldParams, run, simulate};
+use headwater::{Combination, Error, Frame, Model, Roster};
 
 fn error(a: &Combination, b: &Combination) -> f64 {
     a.to_columns().iter().zip(b.to_columns()).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
 /// All reports of a world, with the models known at some steps and the truth then.
-fn follow(world: &mut World, tracking: TrackParams, at: &[usize]) -> (Vec<Change>, Vec<(Model, Model)>) {
+fn follow(world: &mut World, tracking: TrackParams, at: &[usize]) -> (Vec<DetectedChange>, Vec<(Model, Model)>) {
     let mut tracker = Tracker::new(world.roster().clone(), tracking).unwrap();
     let (mut reports, mut models) = (Vec::new(), Vec::new());
     for step in 0..world.params().steps {
         let frame = world.next_frame().unwrap().to_vec();
-        reports.extend(tracker.push(&frame).unwrap());
+        reports.extend(tracker.observe(&Frame::new(world.roster(), &frame).unwrap()).unwrap().changes);
         if at.contains(&step) {
             models.push((tracker.model().unwrap(), world.truth()));
         }
     }
-    while let Some(change) = tracker.rest() {
-        reports.push(change);
-    }
+    reports.extend(tracker.flush());
     (reports, models)
 }
 
@@ -35,7 +33,7 @@ fn flips_are_noticed_at_once_and_only_their_listeners_start_anew() {
     let released = WorldParams { likelihoods: Likelihoods::Released, truth: 1, ..WorldParams::default() };
     let gaussian = WorldParams { likelihoods: Likelihoods::Gaussian { dimension: 2 }, ..WorldParams::default() };
     for (base, seed) in [(&coins, 40), (&coins, 41), (&released, 42), (&gaussian, 43)] {
-        let changes = vec![Scheduled::Topology { every: 1000, probability: 0.005 }];
+        let changes = vec![ScheduledChange::Topology { every: 1000, probability: 0.005 }];
         let params = WorldParams { steps: 3200, changes, seed, ..base.clone() };
         let mut world = World::new(params).unwrap();
         let (reports, models) = follow(&mut world, TrackParams::default(), &[999, 1003, 1150, 1999, 2150, 3150]);
@@ -99,12 +97,13 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
     for (seed, likelihoods) in
         [(70, Likelihoods::Appendix), (71, Likelihoods::Appendix), (72, Likelihoods::Gaussian { dimension: 2 })]
     {
-        let changes = vec![Scheduled::State { at: 1500, to: Some(3) }];
+        let changes = vec![ScheduledChange::State { at: 1500, to: Some(3) }];
         let params = WorldParams { likelihoods, steps: 3000, changes, seed, ..WorldParams::default() };
         let mut world = World::new(params).unwrap();
         let (reports, models) = follow(&mut world, TrackParams::default(), &[300, 1499, 1510, 1700, 2999]);
         let truth = &models[4].1;
-        let strength: f64 = (0..20).map(|agent| truth.evidence.of(agent, 0) - truth.evidence.of(agent, 3)).sum();
+        let strength: f64 =
+            (0..20).map(|agent| truth.evidence.against(agent, 0) - truth.evidence.against(agent, 3)).sum();
         let patience = if strength >= 0.6 { 60 } else { (25.0 / strength) as usize };
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert_eq!((reports[0].kind, reports[0].truth, reports[0].listeners.len()), (ChangeKind::State, Some(3), 0));
@@ -114,7 +113,8 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
         }
         // With the likelihoods known, the evidence under the new truth is known as soon as the turn is.
         if likelihoods == Likelihoods::Appendix {
-            let gap = (0..20).map(|agent| (models[3].0.evidence.of(agent, 2) - truth.evidence.of(agent, 2)).abs());
+            let gap =
+                (0..20).map(|agent| (models[3].0.evidence.against(agent, 2) - truth.evidence.against(agent, 2)).abs());
             assert!(gap.fold(0.0, f64::max) < 1e-6);
             assert_eq!(models[3].0.truth.unwrap().hypothesis, 3);
         }
@@ -126,7 +126,7 @@ fn a_turn_of_the_state_is_noticed_and_leaves_the_graph_alone() {
 #[test]
 fn noisy_listeners_are_guarded_by_their_errors() {
     // Two hypotheses and Gaussian observations: no contrast is free of noise. Half of all edges flip at once.
-    let changes = vec![Scheduled::Topology { every: 3000, probability: 0.5 }];
+    let changes = vec![ScheduledChange::Topology { every: 3000, probability: 0.5 }];
     let likelihoods = Likelihoods::Gaussian { dimension: 1 };
     let params = WorldParams {
         agents: 8,
@@ -140,7 +140,7 @@ fn noisy_listeners_are_guarded_by_their_errors() {
     };
     let mut world = World::new(params).unwrap();
     let (reports, models) = follow(&mut world, TrackParams::default(), &[2999, 5999]);
-    let topology: Vec<&Change> = reports.iter().filter(|report| report.kind == ChangeKind::Topology).collect();
+    let topology: Vec<&DetectedChange> = reports.iter().filter(|report| report.kind == ChangeKind::Topology).collect();
     assert!(!topology.is_empty() && topology.iter().all(|report| report.step >= 3000), "{reports:?}");
     let (kept, truth) = &models[1];
     let stuck = error(&models[0].0.combination, &truth.combination);
@@ -149,7 +149,7 @@ fn noisy_listeners_are_guarded_by_their_errors() {
 
 #[test]
 fn forgetting_and_windows_follow_a_drift() {
-    let changes = vec![Scheduled::Topology { every: 1500, probability: 0.3 }];
+    let changes = vec![ScheduledChange::Topology { every: 1500, probability: 0.3 }];
     let likelihoods = Likelihoods::Gaussian { dimension: 4 };
     let params = WorldParams {
         agents: 8,
@@ -167,8 +167,8 @@ fn forgetting_and_windows_follow_a_drift() {
     for memory in [Memory::Forget(0.998), Memory::Recent(800), Memory::All] {
         let mut tracker =
             Tracker::new(panel.roster().clone(), TrackParams { memory, ..TrackParams::default() }).unwrap();
-        for frame in panel.cells().chunks_exact(8 * 4) {
-            tracker.push(frame).unwrap();
+        for step in 0..panel.steps() {
+            tracker.observe(&panel.frame(step)).unwrap();
         }
         let followed = error(&tracker.model().unwrap().combination, &truth.combination);
         assert!(followed < 0.5 * whole, "{memory:?}: {followed:.2e} against {whole:.2e}");
@@ -182,14 +182,14 @@ fn forgetting_and_windows_follow_a_drift() {
 fn a_tracker_on_a_quiet_stretch_agrees_with_the_learner() {
     let (panel, _) = simulate(&WorldParams { steps: 120, seed: 90, ..WorldParams::default() }).unwrap();
     let mut tracker = Tracker::new(panel.roster().clone(), TrackParams::default()).unwrap();
-    for frame in panel.cells().chunks_exact(20 * 4) {
-        tracker.push(frame).unwrap();
+    for step in 0..panel.steps() {
+        tracker.observe(&panel.frame(step)).unwrap();
     }
     let (followed, at_once) = (tracker.model().unwrap(), whitened(&panel, &WhitenedParams::default()).unwrap());
     assert!(error(&followed.combination, &at_once.combination) < 1e-18);
     assert!((followed.adaptation - at_once.adaptation).abs() < 1e-12);
     assert_eq!(followed.truth.unwrap().hypothesis, at_once.truth.unwrap().hypothesis);
-    let gap = (0..20).map(|agent| (followed.evidence.of(agent, 1) - at_once.evidence.of(agent, 1)).abs());
+    let gap = (0..20).map(|agent| (followed.evidence.against(agent, 1) - at_once.evidence.against(agent, 1)).abs());
     assert!(gap.fold(0.0, f64::max) < 1e-9);
 }
 
@@ -201,12 +201,14 @@ fn bad_frames_and_settings_are_refused() {
     }
     assert!(Tracker::new(roster(), TrackParams { window: Some(3), ..TrackParams::default() }).is_err());
     let mut tracker = Tracker::new(roster(), TrackParams::default()).unwrap();
-    assert!(matches!(tracker.push(&[0.0; 4]), Err(Error::Shape { .. })));
-    assert!(tracker.push(&[0.0, f64::NAN, 0.0]).is_err());
+    let other = Roster::numbered(4, 2).unwrap();
+    assert!(matches!(tracker.observe(&Frame::new(&other, &[0.0; 4]).unwrap()), Err(Error::Shape { .. })));
+    assert!(tracker.observe(&Frame::new(&roster(), &[0.0, f64::NAN, 0.0]).unwrap()).is_err());
     assert!(matches!(tracker.model(), Err(Error::NotReady { .. })));
     // Nobody ever moves: no answer, and no panic.
     for _ in 0..300 {
-        assert_eq!(tracker.push(&[0.5, -0.5, 0.25]).unwrap(), None);
+        let update = tracker.observe(&Frame::new(&roster(), &[0.5, -0.5, 0.25]).unwrap()).unwrap();
+        assert!(!update.ready && update.changes.is_empty());
     }
     assert_eq!(tracker.seen(), 300);
     assert!(tracker.model().is_err());
@@ -215,8 +217,10 @@ fn bad_frames_and_settings_are_refused() {
 /// Saved after any number of frames and loaded again, a tracker goes on as if nothing had been: same reports, same bits.
 #[test]
 fn a_saved_tracker_goes_on() {
-    let changes =
-        vec![Scheduled::Topology { every: 150, probability: 0.02 }, Scheduled::State { at: 260, to: Some(3) }];
+    let changes = vec![
+        ScheduledChange::Topology { every: 150, probability: 0.02 },
+        ScheduledChange::State { at: 260, to: Some(3) },
+    ];
     let gaussian = WorldParams { likelihoods: Likelihoods::Gaussian { dimension: 4 }, ..WorldParams::default() };
     for base in [WorldParams::default(), gaussian] {
         let params = WorldParams { agents: 8, edge_probability: 0.4, steps: 400, changes: changes.clone(), ..base };
@@ -225,8 +229,9 @@ fn a_saved_tracker_goes_on() {
             let params = TrackParams { memory, ..TrackParams::default() };
             let mut whole = Tracker::new(panel.roster().clone(), params.clone()).unwrap();
             let mut saved = Tracker::new(panel.roster().clone(), params).unwrap();
-            for (step, frame) in panel.cells().chunks_exact(panel.width()).enumerate() {
-                assert_eq!(whole.push(frame).unwrap(), saved.push(frame).unwrap(), "step {step}");
+            for step in 0..panel.steps() {
+                let frame = panel.frame(step);
+                assert_eq!(whole.observe(&frame).unwrap(), saved.observe(&frame).unwrap(), "step {step}");
                 if [0, 1, 37, 149, 152, 300].contains(&step) {
                     let mut bytes = Vec::new();
                     ciborium::into_writer(&saved, &mut bytes).unwrap();

@@ -20,7 +20,7 @@ struct Outcome {
 fn study(params: &WorldParams) -> Outcome {
     let (panel, truth) = simulate(params).unwrap();
     let model = whitened(&panel, &WhitenedParams::default()).unwrap();
-    let found = compare(&model, &GroundTruth::of(&truth).unwrap(), 3).unwrap();
+    let found = compare(&model, &GroundTruth::from_model(&truth).unwrap(), 3).unwrap();
     let certified = model.diagnostics.columns.iter().filter(|column| column.status == Status::Certified).count();
     Outcome {
         error: found.combination_error.unwrap(),
@@ -87,7 +87,7 @@ fn changed(panel: &Panel, change: impl Fn(usize, usize, usize, f64) -> f64) -> P
 }
 
 fn error(model: &Model, truth: &Model) -> f64 {
-    compare(model, &GroundTruth::of(truth).unwrap(), 3).unwrap().combination_error.unwrap()
+    compare(model, &GroundTruth::from_model(truth).unwrap(), 3).unwrap().combination_error.unwrap()
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn grids_and_repetition_are_never_certified() {
     );
     let model = whitened(&rare, &WhitenedParams::default()).unwrap();
     assert_eq!(model.diagnostics.columns[3].status, Status::Statistical);
-    assert!(model.diagnostics.warnings.iter().any(|text| text.contains("repeat themselves") && text.ends_with(": 3")));
+    assert!(model.diagnostics.warnings.iter().any(|text| text.contains("exactly repeated") && text.ends_with(": 3")));
 }
 
 #[test]
@@ -206,7 +206,11 @@ fn constant_and_identical_agents_are_named() {
     let still = changed(&panel, |_, _, agent, value| if agent == 4 { 0.25 } else { value });
     let model = whitened(&still, &WhitenedParams::default()).unwrap();
     assert!(
-        model.diagnostics.warnings.iter().any(|text| text.contains("never change their mind") && text.ends_with(": 4"))
+        model
+            .diagnostics
+            .warnings
+            .iter()
+            .any(|text| text.contains("beliefs of these agents never change") && text.ends_with(": 4"))
     );
     assert_eq!((model.combination.weight(4, 4), model.diagnostics.columns[4].status), (1.0, Status::Statistical));
     // Agent 7 says what agent 6 says: the listeners of either are not certified, and share the weight out.
@@ -245,7 +249,7 @@ fn bad_regimes_answer() {
     let flat = changed(&panel, |_, _, _, _| 0.5);
     assert!(whitened(&flat, &WhitenedParams::default()).unwrap_err().to_string().contains("no agent's beliefs change"));
     let together = changed(&panel, |step, ratio, _, _| panel.frame(step)[(0, ratio)]);
-    assert!(whitened(&together, &WhitenedParams::default()).unwrap().evidence.of(0, 1).is_finite());
+    assert!(whitened(&together, &WhitenedParams::default()).unwrap().evidence.against(0, 1).is_finite());
     // Too short, silent, or out of range.
     assert!(whitened(&panel.slice(0..2).unwrap(), &WhitenedParams::default()).is_err());
     let (silent, _) = simulate(&WorldParams { silence: 0.2, ..WorldParams::default() }).unwrap();
@@ -274,7 +278,7 @@ fn bad_regimes_answer() {
 fn confounded_speakers_are_named() {
     // In a star all leaves hear the same, so noise-free contrasts cannot tell them apart; symbols can, when asked.
     let (panel, truth) = simulate(&WorldParams {
-        network: headwater::simulate::Network::Star,
+        network: headwater::simulate::NetworkShape::Star,
         agents: 8,
         steps: 100,
         likelihoods: Likelihoods::Released,
@@ -379,7 +383,10 @@ fn an_agent_with_an_unseen_symbol_is_named() {
             .filter(|&other| model.likelihoods.as_ref().unwrap()[other] != headwater::model::Likelihood::Unknown);
         for other in known {
             for hypothesis in 0..5 {
-                assert!((model.evidence.of(other, hypothesis) - truth.evidence.of(other, hypothesis)).abs() < 1e-6);
+                assert!(
+                    (model.evidence.against(other, hypothesis) - truth.evidence.against(other, hypothesis)).abs()
+                        < 1e-6
+                );
             }
         }
     }
@@ -417,13 +424,8 @@ fn edges_of_the_finance_series_are_found() {
             .map(|cells| (index(cells[0]), index(cells[1]), 1.0))
             .collect();
         let combination = headwater::Combination::from_triplets(triplets, names.len()).unwrap();
-        let known = GroundTruth {
-            roster: panel.roster().clone(),
-            combination: Some(combination),
-            evidence: None,
-            adaptation: None,
-            share: None,
-        };
+        let mut known = GroundTruth::new(panel.roster().clone());
+        known.combination = Some(combination);
         let auc = compare(&model, &known, 3).unwrap().edge_auc.unwrap();
         eprintln!("{name}: edge AUC {auc:.4}");
         assert!(auc >= 0.99, "{name}: {auc}");

@@ -397,7 +397,8 @@ fn pseudonyms_hide_names_in_refusals_too() {
         place.set_mode("key", 0o644);
         let errors = place.refused(&run(""), 1);
         assert!(
-            errors.contains("can be read by other users") && errors.contains("hint: make it readable for you only: chmod 600"),
+            errors.contains("can be read by other users")
+                && errors.contains("hint: make it readable for you only: chmod 600"),
             "{errors}"
         );
     }

@@ -2,7 +2,7 @@
 
 use super::network::{Edge, EdgeFilter};
 use headwater::influence::Influence;
-use headwater::model::{ChangeKind, Diagnostics, Track};
+use headwater::model::{ChangeKind, Track};
 use headwater::{Combination, Evidence, Model, influence};
 use jiff::{Timestamp, ToSpan};
 use std::collections::{BTreeMap, HashSet};
@@ -73,18 +73,10 @@ pub(super) fn history(
     let truth = model.truth.filter(|_| track.changes.iter().all(|change| change.kind != ChangeKind::State));
     let found: Vec<Option<Influence>> = (periods.iter())
         .map(|(_, combination, evidence)| {
-            let then = Model {
-                roster: model.roster.clone(),
-                combination: (*combination).clone(),
-                evidence: (*evidence).clone(),
-                adaptation: model.adaptation,
-                method: model.method.clone(),
-                truth,
-                innovation: None,
-                likelihoods: None,
-                diagnostics: Diagnostics::default(),
-                track: Track::default(),
-            };
+            let (roster, method) = (model.roster.clone(), model.method.clone());
+            let (combination, evidence) = ((*combination).clone(), (*evidence).clone());
+            let mut then = Model::new(roster, combination, evidence, model.adaptation, method);
+            then.truth = truth;
             influence(&then).ok()
         })
         .collect();
@@ -151,9 +143,10 @@ mod tests {
 
     #[test]
     fn times_are_numbers_days_or_instants() {
-        let track = |times: &[(usize, &str)]| Track {
-            times: times.iter().map(|(step, time)| (*step, (*time).to_owned())).collect(),
-            ..Track::default()
+        let track = |times: &[(usize, &str)]| {
+            let mut track = Track::default();
+            track.times = times.iter().map(|(step, time)| (*step, (*time).to_owned())).collect();
+            track
         };
         assert_eq!(
             bounds(&track(&[(2, "102"), (5, "105")]), &[2, 5, 9]),

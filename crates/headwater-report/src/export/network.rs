@@ -283,24 +283,19 @@ fn colour(model: &Model, hypothesis: &str) -> (u8, u8, u8) {
 pub(super) mod tests {
     use super::*;
     use headwater::learn::whitened::WhitenedParams;
-    use headwater::model::{Diagnostics, Snapshot, Track, Truth};
+    use headwater::model::{NetworkSnapshot, TrueHypothesis};
     use headwater::{Combination, Evidence, Method, Roster, influence, ranking};
 
     fn model(names: &[&str], columns: Vec<f64>) -> Model {
         let agents = names.len();
-        Model {
-            roster: Roster::new(names.iter().copied(), ["<yes>", "no"]).unwrap(),
-            combination: Combination::from_columns(columns, agents).unwrap(),
-            evidence: Evidence::from_rows((0..agents).map(|agent| 0.5 - 0.2 * agent as f64).collect(), agents, 1)
-                .unwrap(),
-            adaptation: 0.1,
-            method: Method::Whitened(WhitenedParams::default()),
-            truth: Some(Truth { hypothesis: 0, agreement: 0.75 }),
-            innovation: None,
-            likelihoods: None,
-            diagnostics: Diagnostics::default(),
-            track: Track::default(),
-        }
+        let roster = Roster::new(names.iter().copied(), ["<yes>", "no"]).unwrap();
+        let combination = Combination::from_columns(columns, agents).unwrap();
+        let rows = (0..agents).map(|agent| 0.5 - 0.2 * agent as f64).collect();
+        let evidence = Evidence::from_rows(rows, agents, 1).unwrap();
+        let method = Method::Whitened(WhitenedParams::default());
+        let mut model = Model::new(roster, combination, evidence, 0.1, method);
+        model.truth = Some(TrueHypothesis::new(0, 0.75));
+        model
     }
 
     /// Names that break careless writers.
@@ -319,12 +314,10 @@ pub(super) mod tests {
 
     fn ranked(model: &Model) -> Ranking {
         let mut ranking = Ranking::new(model).unwrap();
-        let edge = |speaker: usize, listener: usize, p_value: f64| ranking::RankedEdge {
-            source: model.roster.agents()[speaker].clone(),
-            target: model.roster.agents()[listener].clone(),
-            weight: model.combination.weight(speaker, listener),
-            p_value,
-            significant: p_value < 0.05,
+        let edge = |speaker: usize, listener: usize, p_value: f64| {
+            let name = |agent: usize| model.roster.agents()[agent].clone();
+            let weight = model.combination.weight(speaker, listener);
+            ranking::RankedEdge::new(name(speaker), name(listener), weight, p_value, p_value < 0.05)
         };
         // All but the tiny one.
         ranking.edges =
@@ -348,8 +341,8 @@ pub(super) mod tests {
         let then = Combination::from_columns(vec![0.75, 0.25, 0.5, 0.5], 2).unwrap();
         let evidence = model.evidence.clone();
         model.track.history = vec![
-            Snapshot { step: 10, combination: then, evidence: evidence.clone() },
-            Snapshot { step: 20, combination: model.combination.clone(), evidence },
+            NetworkSnapshot::new(10, then, evidence.clone()),
+            NetworkSnapshot::new(20, model.combination.clone(), evidence),
         ];
         model.track.times = vec![(10, "10".to_owned()), (20, "20".to_owned())];
         model.diagnostics.steps = Some(40);
@@ -404,7 +397,8 @@ pub(super) mod tests {
     #[test]
     fn dense_and_sparse_models_are_the_same_network() {
         let dense = hostile_model();
-        let sparse = Model { combination: dense.combination.to_sparse(), ..dense.clone() };
+        let mut sparse = dense.clone();
+        sparse.combination = dense.combination.to_sparse();
         let network = |model: &Model| ExportNetwork::new(model, &ranked(model), &EdgeFilter::default()).unwrap();
         let (dense, sparse) = (network(&dense), network(&sparse));
         assert_eq!((dense.edges, dense.agent_columns), (sparse.edges, sparse.agent_columns));

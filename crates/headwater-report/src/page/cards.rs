@@ -55,10 +55,10 @@ pub struct RemovalEffect {
 /// Cards of these agents, in this order.
 pub(super) fn cards(model: &Model, ranking: &Ranking, truth: usize, chosen: &[usize]) -> Result<Vec<Card>, Error> {
     let stochastic = model.combination.stochastic().combination;
-    let attribution = Attribution::of(model)?;
+    let attribution = Attribution::from_model(model)?;
     let (sources, reach) = (attribution.sources_of_many(chosen), attribution.reach_of_many(chosen));
     let paths = Paths::new(&stochastic, model.adaptation);
-    let outcomes = Removals::new(model)?.of(chosen)?;
+    let outcomes = Removals::new(model)?.without_each(chosen)?;
     let mut rows: Vec<Option<&RankedAgent>> = vec![None; model.roster.agents().len()];
     for row in &ranking.agents {
         rows[model.roster.agent(&row.agent)?] = Some(row);

@@ -43,7 +43,8 @@ pub(super) fn history(
         left_off.push(format!("{} of {} snapshots are shown.", shown.len(), all.len()));
     }
     let state_changed = model.track.changes.iter().any(|change| change.kind == ChangeKind::State);
-    let mut then = Model { track: Track::default(), ..model.clone() };
+    let mut then = model.clone();
+    then.track = Track::default();
     let mut snapshots = Vec::new();
     for snapshot in shown.into_iter().map(|place| &all[place]) {
         then.combination = snapshot.combination.clone();

@@ -138,6 +138,8 @@ impl Page {
             true => Ranking::from_influence(model, &found)?.notes,
             false => ranking.notes.clone(),
         };
+        let mut shown = ranking.clone();
+        shown.edges = None;
         Ok(Page {
             format: FORMAT.to_owned(),
             title: title(from),
@@ -146,7 +148,7 @@ impl Page {
             hypotheses: model.roster.hypotheses().to_vec(),
             reference: 0,
             truth: found.truth,
-            ranking: Ranking { edges: None, ..ranking.clone() },
+            ranking: shown,
             network: network::network(from, on_graph, &edges, kept)?,
             cards: cards::cards(model, ranking, found.truth, &chosen)?,
             opinions,
@@ -166,7 +168,11 @@ fn lean(model: &Model) -> Option<Model> {
     let zeros = |weights: &[f64]| weights.iter().filter(|weight| **weight == 0.0).count();
     let mostly_zero =
         |weights: &[f64]| weights.len() > SOLVED_AGENTS * SOLVED_AGENTS && 4 * zeros(weights) > 3 * weights.len();
-    weights.dense().is_some_and(mostly_zero).then(|| Model { combination: weights.to_sparse(), ..model.clone() })
+    weights.dense().is_some_and(mostly_zero).then(|| {
+        let mut lean = model.clone();
+        lean.combination = weights.to_sparse();
+        lean
+    })
 }
 
 /// The agents that get a card, in the model's order.

@@ -1,4 +1,4 @@
-//! Many draws by number: on all threads, saved as they come, continued where an earlier run ended.
+//! Numbered random draws in parallel, saved batch by batch, continued after an interruption.
 
 use crate::{Error, progress};
 use rand::SeedableRng;

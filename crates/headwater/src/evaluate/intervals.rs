@@ -53,6 +53,7 @@ pub struct BootstrapDraw {
 
 /// 90 % bootstrap intervals of each agent, in the order of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Intervals {
     /// 90 % interval of the influence share.
     pub share: Vec<(f64, f64)>,
@@ -60,6 +61,13 @@ pub struct Intervals {
     pub rank: Vec<(usize, usize)>,
     /// Probability of being among the top k.
     pub top: Vec<f64>,
+}
+
+impl Intervals {
+    /// Intervals of shares and ranks, and the probability of being among the top k, one of each per agent.
+    pub fn new(share: Vec<(f64, f64)>, rank: Vec<(usize, usize)>, top: Vec<f64>) -> Self {
+        Intervals { share, rank, top }
+    }
 }
 
 /// Blocks a bootstrap cuts the panel into: long enough to keep serial dependence, many enough to vary.
@@ -82,9 +90,9 @@ impl<'a> Bootstrap<'a> {
         let truth = crate::influence(model)?.truth;
         let blocks = match refit {
             Refit::Whitened(params) => Blocks::Observed {
-                distinct: DistinctAgents::of(panel),
+                distinct: DistinctAgents::from_panel(panel),
                 params: WhitenedParams { symbols: false, ..params },
-                ring: Ring::of(panel, count),
+                ring: Ring::from_panel(panel, count),
             },
             Refit::StateSpace(params) => stretched(panel, model, truth, &params, count, seed)?,
         };
@@ -138,7 +146,7 @@ pub fn intervals(panel: &Panel, model: &Model, count: u64, top: usize, seed: u64
     bootstrap.intervals(&draws, top)
 }
 
-/// What drawing is called while it goes on.
+/// Name of the progress stage.
 pub const RESAMPLING: &str = "resampling";
 
 /// Resampling of smoothed beliefs, and by how much more refits from the posts vary than draws from it.
@@ -187,7 +195,7 @@ fn shares(estimate: &Estimate, truth: usize) -> Result<Vec<f64>, Error> {
     let centrality = estimate.combination.centrality()?.values;
     let evidence = &estimate.evidence;
     let known = |agent: usize| -> f64 {
-        (0..=evidence.ratios()).map(|other| evidence.of(agent, other) - evidence.of(agent, truth)).sum()
+        (0..=evidence.ratios()).map(|other| evidence.against(agent, other) - evidence.against(agent, truth)).sum()
     };
     let influence: Vec<f64> = centrality.iter().enumerate().map(|(agent, u)| u * known(agent)).collect();
     let total: f64 = influence.iter().sum();

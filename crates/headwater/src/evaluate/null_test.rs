@@ -40,6 +40,7 @@ pub struct ShiftDraw {
 
 /// P-values of a permutation test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Significance {
     /// Of the weight others give each agent.
     pub agents: Vec<f64>,
@@ -52,19 +53,26 @@ pub struct Significance {
     pub shifts: usize,
 }
 
+impl Significance {
+    /// P-values of the agents, of the weights column by column, and of the skill, from this many shifts.
+    pub fn new(agents: Vec<f64>, edges: Vec<f64>, skill: Option<f64>, shifts: usize) -> Self {
+        Significance { agents, edges, skill, shifts }
+    }
+}
+
 impl<'a> CircularShifts<'a> {
     /// Prepares shifts of a panel, to be fitted by a method; see [`crate::learn::refit_note`] for those that cannot be.
     pub fn new(panel: &'a Panel, method: &Method, seed: u64) -> Self {
-        CircularShifts::with(panel, Refit::from_method(method), seed)
+        CircularShifts::from_refit(panel, Refit::from_method(method), seed)
     }
 
     /// The same for a model learned from this panel: with its recorded method and, where its parameters are unknown, its
     /// own edges as support.
     pub fn for_model(panel: &'a Panel, model: &Model, seed: u64) -> Self {
-        CircularShifts::with(panel, Refit::from_model(model), seed)
+        CircularShifts::from_refit(panel, Refit::from_model(model), seed)
     }
 
-    fn with(panel: &'a Panel, refit: Refit, seed: u64) -> Self {
+    fn from_refit(panel: &'a Panel, refit: Refit, seed: u64) -> Self {
         let panel = refit.filled(panel);
         let refit = match refit {
             Refit::Whitened(params) => Refit::Whitened(WhitenedParams { symbols: false, ..params }),
@@ -89,8 +97,8 @@ impl<'a> CircularShifts<'a> {
         affordable(panel.width(), 2, "test fewer agents")?;
         let (combination, skill) = match &self.refit {
             Refit::Whitened(params) => {
-                let moments = Moments::of(panel, 1..panel.steps());
-                let estimate = whitened::estimate(&moments, &DistinctAgents::of(panel), params, None)?;
+                let moments = Moments::from_panel(panel, 1..panel.steps());
+                let estimate = whitened::estimate(&moments, &DistinctAgents::from_panel(panel), params, None)?;
                 let forecast = unless_stopped(whitened::held_out(panel, params))?;
                 (estimate.combination, forecast.and_then(|forecast| skill(panel, &forecast)))
             }
@@ -169,5 +177,5 @@ pub fn significance(panel: &Panel, model: &Model, count: u64, seed: u64) -> Resu
     Ok(CircularShifts::compare(&observed, &draws))
 }
 
-/// What drawing is called while it goes on.
+/// Name of the progress stage.
 pub const SHIFTING: &str = "testing circular shifts";

@@ -10,7 +10,7 @@ use std::fmt;
 /// Level of the permutation test, and the false discovery rate among agents.
 const LEVEL: f64 = 0.05;
 
-/// What a verdict comes to.
+/// Outcome of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -36,6 +36,7 @@ impl Outcome {
 
 /// Agents to whom others give significantly more weight than under the null, after Benjamini–Hochberg at 5 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SignificantAgents {
     /// How many.
     pub count: usize,
@@ -50,7 +51,7 @@ pub struct SignificantAgents {
 #[serde(from = "VerdictJson", into = "VerdictJson")]
 #[non_exhaustive]
 pub struct Verdict {
-    /// What it comes to.
+    /// The outcome.
     pub outcome: Outcome,
     /// Forecast skill on held-out steps, where measured.
     pub skill: Option<Skill>,
@@ -172,7 +173,7 @@ impl fmt::Display for Verdict {
             than(skill.against_own_past),
             than(skill.against_persistence)
         )?;
-        // News that reaches all moves beliefs together though nobody listens, which circular shifts do not tell apart.
+        // News that reaches all agents moves beliefs together without influence; circular shifts cannot tell the two apart.
         if let Some(beyond) = skill.beyond_common.filter(|_| skill.against_own_past > 0.0) {
             let why = if beyond > 0.0 { "" } else { ", so a common trend would explain as much" };
             write!(to, "; after controlling for the group's previous mean, {}{why}", than(beyond))?;

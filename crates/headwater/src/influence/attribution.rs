@@ -1,4 +1,4 @@
-//! Attribution: whose private evidence an opinion is made of.
+//! Attribution: the share of each agent's private evidence in a belief.
 
 use crate::combination::add_scaled;
 use crate::{Combination, Error, Evidence, Model};
@@ -31,25 +31,25 @@ pub struct Attribution {
 /// Up to here one LU costs less than a second.
 const DIRECT_AGENTS: usize = 1000;
 
-/// Terms of a series after which the rest is taken as settled: only a matrix that never mixes gets there.
+/// Largest number of terms of a series; reached only by a matrix that does not mix.
 pub(super) const PATIENCE: usize = 1_000_000;
 
-/// A Neumann series is settled when its terms change by less than this.
+/// A Neumann series has converged when its terms change by less than this.
 pub(super) const SETTLED: f64 = 1e-15;
 
 impl Attribution {
     /// Prepares the solver for weights and δ. Weights that are not left-stochastic are first made so.
     pub fn new(combination: &Combination, adaptation: f64) -> Result<Self, Error> {
         crate::model::check_adaptation(adaptation)?;
-        Ok(Attribution::with(combination.stochastic().combination, adaptation))
+        Ok(Attribution::from_stochastic(combination.stochastic().combination, adaptation))
     }
 
     /// The same for a model.
-    pub fn of(model: &Model) -> Result<Self, Error> {
+    pub fn from_model(model: &Model) -> Result<Self, Error> {
         Attribution::new(&model.combination, model.adaptation)
     }
 
-    pub(super) fn with(combination: Combination, adaptation: f64) -> Self {
+    pub(super) fn from_stochastic(combination: Combination, adaptation: f64) -> Self {
         let agents = combination.agents();
         let lu = (agents <= DIRECT_AGENTS).then(|| {
             let mut system = Mat::<f64>::identity(agents, agents);
@@ -61,14 +61,14 @@ impl Attribution {
         Attribution { combination, adaptation, lu }
     }
 
-    /// Who made agent k think so: row k of P.
+    /// Shares of all agents in the belief of agent k: row k of P.
     pub fn sources_of(&self, agent: usize) -> Vec<f64> {
         let mut unit = vec![0.0; self.combination.agents()];
         unit[agent] = self.adaptation;
         self.solve(&unit)
     }
 
-    /// Whom agent ℓ shapes: column ℓ of P.
+    /// Share of agent ℓ in the beliefs of all agents: column ℓ of P.
     pub fn reach_of(&self, agent: usize) -> Vec<f64> {
         let mut unit = vec![0.0; self.combination.agents()];
         unit[agent] = self.adaptation;
@@ -170,20 +170,19 @@ impl Attribution {
     }
 }
 
-/// Which way attribution is followed.
+/// Direction of an attribution.
 #[derive(Clone, Copy)]
 enum Way {
-    /// To those who made an agent think so.
+    /// Sources of an agent's belief.
     Back,
-    /// To those it shapes.
+    /// Agents whose beliefs contain the agent's evidence.
     Forth,
 }
 
 /// Vectors handled together: a few cache lines per agent; fixed, so that the thread count changes no bit.
 pub(super) const BLOCK: usize = 32;
 
-/// Many series side by side are settled when no term changes by more than this, relative to where they began: nine digits of
-/// every share.
+/// Tolerance of many series computed together, relative to their first terms: nine digits of every share.
 const BLOCK_SETTLED: f64 = 1e-10;
 
 /// Σ (1−δ)^t T^t b for vectors side by side, its tail summed in closed form.

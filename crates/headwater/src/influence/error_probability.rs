@@ -14,7 +14,7 @@ pub fn error_probabilities(model: &Model, truth: usize) -> Result<Vec<f64>, Erro
     let innovation = known_innovation(model)?;
     let stochastic = model.combination.stochastic().combination;
     let (agents, ratios) = (stochastic.agents(), model.evidence.ratios());
-    let mean = Attribution::with(stochastic.clone(), model.adaptation).expected(&model.evidence);
+    let mean = Attribution::from_stochastic(stochastic.clone(), model.adaptation).expected(&model.evidence);
     let mut spread = vec![vec![0.0; ratios * ratios]; agents];
     let columns = stochastic.to_columns();
     for row in 0..ratios {
@@ -34,12 +34,12 @@ pub fn error_probabilities(model: &Model, truth: usize) -> Result<Vec<f64>, Erro
         .collect())
 }
 
-/// [`error_probabilities`] for one agent, by following its attention backwards: O(N²) a step of memory.
+/// [`error_probabilities`] for one agent, from its weights over past steps: O(N²) per step.
 pub fn error_probability(model: &Model, truth: usize, agent: usize) -> Result<f64, Error> {
     let innovation = known_innovation(model)?;
     let stochastic = model.combination.stochastic().combination;
     let ratios = model.evidence.ratios();
-    let attribution = Attribution::with(stochastic.clone(), model.adaptation);
+    let attribution = Attribution::from_stochastic(stochastic.clone(), model.adaptation);
     let mean: Vec<f64> = attribution.expected(&model.evidence).iter().map(|values| values[agent]).collect();
     // Λ_k is a sum over the past of (1−δ)^t [A^t]_{ℓk} δL_ℓ: variances add with squared weights.
     let keep = (1.0 - model.adaptation).powi(2);

@@ -1,8 +1,8 @@
-//! From a model to who drives what the group believes, and why.
+//! Influence of the agents of a model, and its explanation.
 //!
-//! In: a [`Model`]. Out: centrality × informativeness ([`influence()`]), who made whom think so ([`Attribution`]), the
-//! strongest paths, what would change without an agent, how often each agent errs. Which hypothesis is the truth is
-//! decided before (`model.truth`) or, for a model that does not say, here.
+//! In: a [`Model`]. Out: centrality × informativeness ([`influence()`]), the origins of each agent's belief
+//! ([`Attribution`]), the strongest paths, the effect of removing an agent, error probabilities. The true hypothesis is
+//! that of the model (`model.truth`), or estimated from its evidence where it has none.
 
 mod attribution;
 mod error_probability;
@@ -18,8 +18,9 @@ use crate::combination::Centrality;
 use crate::model::likeliest;
 use crate::{Error, Evidence, Model};
 
-/// Who drives what the group believes.
+/// Influence of every agent, with its parts.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Influence {
     /// Index of θ*.
     pub truth: usize,
@@ -40,16 +41,17 @@ pub struct Influence {
     /// The share of the network's mean opinion that originates in each agent at the model's δ; centrality is its limit
     /// as δ → 0, and unlike it this is positive outside the sources too.
     pub origin: Vec<f64>,
-    /// Agents whose own evidence points elsewhere.
+    /// Agents whose own evidence favours another hypothesis.
     pub contrarians: Vec<Contrarian>,
 }
 
-/// An agent whose private evidence contradicts the network's verdict.
+/// An agent whose private evidence favours another hypothesis than θ*.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Contrarian {
     /// The agent.
     pub agent: usize,
-    /// The hypothesis its evidence points to.
+    /// The hypothesis favoured by its evidence.
     pub believes: usize,
     /// How far its evidence prefers that to θ*, in nats per observation.
     pub margin: f64,
@@ -103,8 +105,9 @@ pub fn influence(model: &Model) -> Result<Influence, Error> {
         None => verdict_of_evidence(&centrality.values, &model.evidence),
     };
     let hypotheses = model.evidence.ratios() + 1;
-    let divergence_of =
-        |agent: usize, hypothesis: usize| model.evidence.of(agent, hypothesis) - model.evidence.of(agent, truth);
+    let divergence_of = |agent: usize, hypothesis: usize| {
+        model.evidence.against(agent, hypothesis) - model.evidence.against(agent, truth)
+    };
     let divergences: Vec<Vec<f64>> =
         (0..agents).map(|agent| (0..hypotheses).map(|hypothesis| divergence_of(agent, hypothesis)).collect()).collect();
     let informativeness: Vec<f64> = divergences.iter().map(|row| row.iter().sum()).collect();
@@ -115,7 +118,7 @@ pub fn influence(model: &Model) -> Result<Influence, Error> {
         .map(|hypothesis| (0..agents).map(|agent| centrality.values[agent] * divergences[agent][hypothesis]).sum())
         .collect();
     Ok(Influence {
-        origin: Attribution::of(model)?.network(),
+        origin: Attribution::from_model(model)?.network(),
         contrarians: contrarians(model, truth, &centrality.values),
         truth,
         agreement,
@@ -138,13 +141,14 @@ fn verdict_of_evidence(centrality: &[f64], evidence: &Evidence) -> (usize, f64) 
     (truth, agreeing as f64 / evidence.agents() as f64)
 }
 
-/// Standard errors are the learner's own, or else those of the mean of the private evidence and what a column of A that does not sum to one adds:
-/// log-beliefs are about uᵀL̂ for all, so a sum that is off by e shifts the evidence by e(1−δ)/δ times that.
+/// Standard errors are the learner's own. Without them they combine the standard error of the mean evidence with the error
+/// of a column of A that does not sum to one: log-beliefs are about uᵀL̂ for all, so a sum that is off by e shifts the
+/// evidence by e(1−δ)/δ times that.
 fn contrarians(model: &Model, truth: usize, centrality: &[f64]) -> Vec<Contrarian> {
     let evidence = &model.evidence;
     let sums = model.combination.column_sums();
     let network = |hypothesis: usize| -> f64 {
-        (0..evidence.agents()).map(|agent| centrality[agent] * evidence.of(agent, hypothesis)).sum()
+        (0..evidence.agents()).map(|agent| centrality[agent] * evidence.against(agent, hypothesis)).sum()
     };
     let network: Vec<f64> = (0..=evidence.ratios()).map(network).collect();
     let ratios = evidence.ratios();
@@ -168,7 +172,7 @@ fn contrarians(model: &Model, truth: usize, centrality: &[f64]) -> Vec<Contraria
             let lever = (1.0 - model.adaptation) / model.adaptation * (network[truth] - network[believes]);
             Some((variance.max(0.0) / steps as f64 + (lever * (sums[agent] - 1.0)).powi(2)).sqrt())
         });
-        let margin = evidence.of(agent, truth) - evidence.of(agent, believes);
+        let margin = evidence.against(agent, truth) - evidence.against(agent, believes);
         let standard_errors = standard_errors.filter(|error| *error > 0.0).map(|error| margin / error);
         found.push(Contrarian { agent, believes, margin, standard_errors });
     }

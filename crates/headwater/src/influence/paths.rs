@@ -1,15 +1,16 @@
-//! Paths: along which edges an opinion travels.
+//! Strongest paths from speakers to listeners.
 
 use crate::Combination;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The strongest way an opinion takes from one agent to another.
+/// The strongest path from one agent to another.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Path {
     /// From the source to the listener, both included.
     pub agents: Vec<usize>,
-    /// Product of (1−δ)·weight along the way.
+    /// Product of (1−δ)·weight along the path.
     pub strength: f64,
 }
 
@@ -35,8 +36,8 @@ pub fn strongest_paths(combination: &Combination, adaptation: f64, listener: usi
     shortest(agents, listener, &everybody, hears)
 }
 
-/// [`strongest_paths`] for many listeners of one network: logarithms are taken once, and a search ends with the last source
-/// that was asked for.
+/// [`strongest_paths`] for many listeners of one network: logarithms are taken once, and a search ends at the last of the
+/// sources given.
 #[derive(Debug)]
 pub struct Paths {
     /// Per listener: speakers, and log((1−δ)a).
@@ -124,8 +125,8 @@ impl Ord for Cost {
     }
 }
 
-/// What reaches `listener` from each agent over exactly 0, 1, …, `most` hops: δ(1−δ)^h [A^h]; the sum over all hops is
-/// the attribution.
+/// Share of each agent in the belief of `listener` over exactly 0, 1, …, `most` hops: δ(1−δ)^h [A^h]; the sum over all
+/// hops is the attribution.
 pub fn by_hops(combination: &Combination, adaptation: f64, listener: usize, most: usize) -> Vec<Vec<f64>> {
     let mut term = vec![0.0; combination.agents()];
     term[listener] = adaptation;

@@ -1,6 +1,6 @@
 use super::error_probability::all_positive;
 use super::*;
-use crate::model::{Diagnostics, Innovation, Track, Truth};
+use crate::model::{Diagnostics, Innovation, Track, TrueHypothesis};
 use crate::simulate::{World, WorldParams};
 use crate::{Combination, Roster};
 use faer::Mat;
@@ -14,7 +14,7 @@ fn two_agents() -> Model {
         evidence: Evidence::from_rows(vec![0.2, 1.0], 2, 1).unwrap(),
         adaptation: 0.5,
         method: crate::Method::Given,
-        truth: Some(Truth { hypothesis: 0, agreement: 1.0 }),
+        truth: Some(TrueHypothesis { hypothesis: 0, agreement: 1.0 }),
         innovation: Some(Innovation::from_cells(vec![1.0, 4.0], 2, 1).unwrap()),
         likelihoods: None,
         diagnostics: Diagnostics::default(),
@@ -98,7 +98,7 @@ fn series_and_factorisation_agree() {
 fn attribution_is_the_sum_over_hops_and_tends_to_centrality() {
     let model =
         World::new(WorldParams { agents: 12, steps: 1, edge_probability: 0.3, ..Default::default() }).unwrap().truth();
-    let sources = Attribution::of(&model).unwrap().sources_of(3);
+    let sources = Attribution::from_model(&model).unwrap().sources_of(3);
     assert!((sources.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let hops = by_hops(&model.combination, model.adaptation, 3, 2000);
     for (agent, source) in sources.iter().enumerate() {
@@ -135,9 +135,9 @@ fn what_if_by_hand() {
 fn removal_gap(model: &Model) -> f64 {
     let everybody: Vec<usize> = (0..model.combination.agents()).collect();
     let mut removals = Removals::new(model).unwrap();
-    let direct = removals.of(&everybody).unwrap();
+    let direct = removals.without_each(&everybody).unwrap();
     removals.inverse = None;
-    let settled = removals.of(&everybody).unwrap();
+    let settled = removals.without_each(&everybody).unwrap();
     let mut gap = 0.0f64;
     for (agent, (direct, settled)) in direct.iter().zip(&settled).enumerate() {
         let wanted = what_if(model, agent, &Intervention::Remove).unwrap();
@@ -178,13 +178,13 @@ fn all_removals_at_once_are_those_one_by_one() {
     model.combination = Combination::from_triplets(triplets, 30).unwrap();
     let gap = removal_gap(&model);
     assert!(gap < 1e-9, "star: {gap:e}");
-    assert_eq!(Removals::new(&model).unwrap().of(&[0]).unwrap()[0].stranded, [1, 2, 3, 4]);
+    assert_eq!(Removals::new(&model).unwrap().without_each(&[0]).unwrap()[0].stranded, [1, 2, 3, 4]);
 }
 
 #[test]
 fn many_at_once_are_those_one_by_one() {
     let model = World::new(WorldParams { agents: 50, steps: 1, ..Default::default() }).unwrap().truth();
-    let mut attribution = Attribution::of(&model).unwrap();
+    let mut attribution = Attribution::from_model(&model).unwrap();
     let chosen: Vec<usize> = (0..50).rev().collect();
     let wanted: Vec<[Vec<f64>; 2]> =
         chosen.iter().map(|&agent| [attribution.sources_of(agent), attribution.reach_of(agent)]).collect();

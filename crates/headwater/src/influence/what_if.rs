@@ -1,4 +1,4 @@
-//! What changes when an agent is removed, or has no evidence.
+//! The effect of removing an agent, or of fixing its opinion.
 
 use super::attribution::{Attribution, BLOCK, settle, strided};
 use crate::combination::{add_scaled, dot};
@@ -7,25 +7,26 @@ use faer::Mat;
 use faer::prelude::Solve;
 use rayon::prelude::*;
 
-/// What is done to an agent in a thought experiment.
+/// A hypothetical change of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Intervention {
-    /// It is gone; its listeners give its weight to the others they hear.
+    /// The agent is removed; its listeners renormalise their other weights.
     Remove,
-    /// It goes on speaking, but always with these log-ratios; all zero is a neutral opinion.
+    /// The agent always states these log-ratios; all zero is a neutral opinion.
     Freeze(Vec<f64>),
 }
 
-/// What would change.
+/// Expected beliefs of the other agents before and after an intervention.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct WhatIf {
     /// The others, by their index in the model.
     pub others: Vec<usize>,
     /// Their expected log-ratios now, one vector per ratio.
     pub before: Vec<Vec<f64>>,
-    /// And then.
+    /// The same after the intervention.
     pub after: Vec<Vec<f64>>,
-    /// Listeners that heard nobody else and are left to themselves.
+    /// Listeners without another speaker; they keep their own beliefs.
     pub stranded: Vec<usize>,
 }
 
@@ -51,13 +52,13 @@ fn belief(log_ratios: &[f64], hypothesis: usize) -> f64 {
     out[hypothesis]
 }
 
-/// Expected beliefs of the others if one agent were gone or always said the same:
+/// Expected beliefs of the others if one agent were removed or its opinion fixed:
 /// (I − (1−δ)Ãᵀ)⁻¹(δL̄ + (1−δ) r s).
 pub fn what_if(model: &Model, agent: usize, intervention: &Intervention) -> Result<WhatIf, Error> {
     let stochastic = model.combination.stochastic().combination;
     let agents = stochastic.agents();
     let ratios = model.evidence.ratios();
-    let now = Attribution::with(stochastic.clone(), model.adaptation);
+    let now = Attribution::from_stochastic(stochastic.clone(), model.adaptation);
     let others: Vec<usize> = (0..agents).filter(|&other| other != agent).collect();
     let keep = 1.0 - model.adaptation;
     let mut reduced = stochastic.without(agent);
@@ -78,7 +79,7 @@ pub fn what_if(model: &Model, agent: usize, intervention: &Intervention) -> Resu
             });
         }
     };
-    let then = Attribution::with(reduced, model.adaptation);
+    let then = Attribution::from_stochastic(reduced, model.adaptation);
     let select = |values: Vec<f64>| -> Vec<f64> { others.iter().map(|&other| values[other]).collect() };
     let before = now.expected(&model.evidence).into_iter().map(select).collect();
     let after = (0..ratios)
@@ -137,21 +138,21 @@ impl<'a> Removals<'a> {
                 listeners[speaker].push((listener, weight));
             }
         }
-        let attribution = Attribution::with(stochastic.clone(), model.adaptation);
+        let attribution = Attribution::from_stochastic(stochastic.clone(), model.adaptation);
         let expected = attribution.expected(&model.evidence);
         let inverse = attribution.lu.map(|lu| lu.solve_transpose(Mat::<f64>::identity(agents, agents)));
         Ok(Removals { model, stochastic, listeners, expected, inverse })
     }
 
-    /// What would change without each of these agents.
-    pub fn of(&self, chosen: &[usize]) -> Result<Vec<WhatIf>, Error> {
+    /// The effect of removing each of these agents, one at a time.
+    pub fn without_each(&self, chosen: &[usize]) -> Result<Vec<WhatIf>, Error> {
         match &self.inverse {
             Some(inverse) => chosen.par_iter().map(|&agent| self.solved(agent, inverse)).collect(),
             None => Ok(chosen.par_chunks(BLOCK).flat_map_iter(|chosen| self.settled(chosen)).collect()),
         }
     }
 
-    /// What the listeners of an agent give others than it, and those of them who hear nobody else.
+    /// Weight that each listener of an agent gives to others, and the listeners without another speaker.
     fn kept(&self, agent: usize) -> (Vec<(usize, f64)>, Vec<usize>) {
         let rest = |&(listener, weight): &(usize, f64)| {
             // One minus nearly one has few digits: count what is left.

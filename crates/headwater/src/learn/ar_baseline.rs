@@ -1,32 +1,32 @@
-//! Each agent by itself: the rival that knows nothing of the others.
+//! The autoregressive baseline: each agent forecast from its own past.
 //!
 //! In: the first steps of a panel, silence and post counts included. Out: one-step forecasts of every log-ratio of every
-//! agent from its own past alone. Each series is an AR(1) seen through the noise of its posts, fitted by
-//! expectation-maximisation; the noise of a post is common to all, as in the network's model, so that the rival averages
-//! noise away as well as the network does, and whatever the network does better comes from the others.
+//! agent from its own past alone. Each series is an AR(1) observed with the noise of its posts, fitted by
+//! expectation-maximisation; the noise of a post is common to all agents, as in the network's model, so that the baseline
+//! filters noise as well as the network does and any improvement of the network is due to the other agents.
 //!
 //! Legend: x_t = φx_{t−1} + d + βm_t + η, η ~ N(0, q), m the trend where one is given; with c posts z = x + v,
 //! v ~ N(0, σ²/c).
 
 use super::common_trend::CommonTrend;
-use super::state_space::Glance;
+use super::state_space::SeriesSummary;
 use crate::Panel;
 
 /// Rounds of expectation-maximisation.
 const ROUNDS: usize = 60;
 
-/// φ stays within this of a random walk and of alternation.
+/// Largest |φ|.
 const LARGEST_SLOPE: f64 = 0.9999;
 
-/// φ before anything is known.
+/// Initial φ.
 const FIRST_SLOPE: f64 = 0.8;
 
-/// Variances below this share of what is seen are rounding.
+/// Smallest variance, relative to the observed one.
 const SMALLEST_VARIANCE: f64 = 1e-9;
 
 /// One log-ratio of one agent.
 #[derive(Debug, Clone, Copy)]
-struct Series {
+struct Ar1Series {
     slope: f64,
     drift: f64,
     news: f64,
@@ -35,20 +35,20 @@ struct Series {
     spread: f64,
 }
 
-/// A step as it was said: the value, and how many posts; none for silence.
+/// The observation of a step: the value and its number of posts; none for silence.
 type Said = Option<(f64, f64)>;
 
-/// What one pass over a series says.
+/// Sums of one pass over all series.
 #[derive(Debug, Default)]
-struct Sums {
+struct PassSums {
     residuals: f64,
     count: f64,
-    /// Per group: what the trend explains, and how much of it there is.
+    /// Per group: products of the trend with the residuals, and with itself.
     trend: Vec<(f64, f64)>,
 }
 
-impl Series {
-    /// Forecasts of every step from the steps before, with their variances, and what is known with the step itself.
+impl Ar1Series {
+    /// One-step forecasts with their variances, and filtered values with theirs.
     fn filter(&self, said: &[Said], push: &[f64], noise: f64) -> Vec<[f64; 4]> {
         let (mut mean, mut variance) = (self.start, self.spread);
         let mut out = Vec::with_capacity(said.len());
@@ -68,10 +68,10 @@ impl Series {
         out
     }
 
-    /// One round: smooths, and takes the parameters that make the result likeliest.
+    /// One round of expectation-maximisation: smooths, then takes the likeliest parameters.
     ///
-    /// `push`: what the trend adds to each step. Returns the smoothed beliefs.
-    fn round(&mut self, said: &[Said], push: &[f64], noise: f64, sums: &mut Sums) -> Vec<f64> {
+    /// `push` is the contribution of the trend to each step. Returns the smoothed beliefs.
+    fn round(&mut self, said: &[Said], push: &[f64], noise: f64, sums: &mut PassSums) -> Vec<f64> {
         let filtered = self.filter(said, push, noise);
         let last = filtered.len() - 1;
         let (mut mean, mut variance) = (filtered[last][2], filtered[last][3]);
@@ -115,8 +115,9 @@ impl Series {
     }
 }
 
-/// T × D forecasts of all steps by series fitted to the first ones, perhaps told the trend, which all of a group follow alike.
-pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, trend: Option<&CommonTrend>) -> Vec<f64> {
+/// T × D forecasts of all steps by series fitted to the first ones, perhaps with a common trend, whose loading is the same
+/// for all agents of a group.
+pub(crate) fn forecasts(panel: &Panel, seen: usize, summary: &SeriesSummary, trend: Option<&CommonTrend>) -> Vec<f64> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let size = agents * ratios;
     let mut out = vec![0.0; steps * size];
@@ -130,11 +131,11 @@ pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, trend: Opti
                 (0..steps).map(said).collect()
             })
             .collect();
-        let mut series: Vec<Series> = (0..agents)
+        let mut series: Vec<Ar1Series> = (0..agents)
             .map(|agent| {
-                let (mean, variance) = glance.series(ratio * agents + agent);
+                let (mean, variance) = summary.series(ratio * agents + agent);
                 let slope = FIRST_SLOPE;
-                Series {
+                Ar1Series {
                     slope,
                     drift: (1.0 - slope) * mean,
                     news: (1.0 - slope * slope) * variance,
@@ -143,12 +144,12 @@ pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, trend: Opti
                 }
             })
             .collect();
-        let mut noise = glance.noise(ratio);
+        let mut noise = summary.noise(ratio);
         let met = |step: usize, agent: usize| trend.map_or(0.0, |trend| trend.at(step)[ratio * agents + agent]);
         let group = |agent: usize| trend.map_or(0, |trend| trend.groups[agent]);
         let mut loading = vec![0.0; trend.map_or(1, |trend| trend.count)];
         for _ in 0..ROUNDS {
-            let mut sums = Sums { trend: vec![(0.0, 0.0); loading.len()], ..Sums::default() };
+            let mut sums = PassSums { trend: vec![(0.0, 0.0); loading.len()], ..PassSums::default() };
             for (agent, (series, said)) in series.iter_mut().zip(&said).enumerate() {
                 let push: Vec<f64> = (0..seen).map(|step| loading[group(agent)] * met(step, agent)).collect();
                 let believed = series.round(&said[..seen], &push, noise, &mut sums);
@@ -159,7 +160,7 @@ pub(crate) fn forecasts(panel: &Panel, seen: usize, glance: &Glance, trend: Opti
                     *size += met(step, agent).powi(2) / series.news;
                 }
             }
-            noise = (sums.residuals / sums.count.max(1.0)).max(SMALLEST_VARIANCE * glance.noise(ratio));
+            noise = (sums.residuals / sums.count.max(1.0)).max(SMALLEST_VARIANCE * summary.noise(ratio));
             let found = sums.trend.iter().map(|(explained, size)| if *size > 0.0 { explained / size } else { 0.0 });
             loading = found.collect();
         }

@@ -1,12 +1,12 @@
-//! The trend: what the others said on the whole, one step before.
+//! The common trend: the lagged mean of the other members of an agent's group.
 //!
-//! In: a panel and the group each agent belongs to. Out: one number per step and series that a learner may use beside the
-//! network. When everybody hears the same news, beliefs move together though nobody listens to anybody; a network that
-//! still forecasts better than each agent's own past once both are told the trend has found more than the news.
+//! In: a panel and the group of each agent. Out: one regressor per step and series. News that reaches all agents moves their
+//! beliefs together without any influence between them; a network whose forecasts are still better than each agent's own
+//! past after controlling for the trend explains more than that.
 
 use crate::Panel;
 
-/// What the others of each agent's group said a step before, as deviations from what each of them usually says.
+/// Mean deviation of the other members of each agent's group from their own means, one step before.
 #[derive(Debug)]
 pub(crate) struct CommonTrend {
     /// T × D.
@@ -18,8 +18,8 @@ pub(crate) struct CommonTrend {
 }
 
 impl CommonTrend {
-    /// Of a whole panel; what an agent usually says is taken from the steps seen.
-    pub(crate) fn of(panel: &Panel, seen: usize, groups: &[usize]) -> Self {
+    /// The trend of a whole panel; the agents' own means are those of the first `seen` steps.
+    pub(crate) fn from_panel(panel: &Panel, seen: usize, groups: &[usize]) -> Self {
         let (agents, size) = (panel.agents(), panel.width());
         let count = groups.iter().max().map_or(0, |group| group + 1);
         let mut usual = vec![(0.0, 0.0); size];
@@ -55,7 +55,7 @@ impl CommonTrend {
         CommonTrend { values, width: size, groups: groups.to_vec(), count }
     }
 
-    /// D numbers: the trend each series meets at a step.
+    /// D numbers: the trend of each series at a step.
     pub(crate) fn at(&self, step: usize) -> &[f64] {
         &self.values[step * self.width..(step + 1) * self.width]
     }
@@ -71,9 +71,9 @@ mod tests {
         // Agents 0 and 1 are of one group, 2 of another; usual values are 1, 2 and 5.
         let cells = vec![0.0, 2.0, 5.0, 2.0, 2.0, 5.0, 1.0, 2.0, 5.0];
         let panel = Panel::complete(Roster::numbered(3, 2).unwrap(), cells).unwrap();
-        let trend = CommonTrend::of(&panel, 3, &[0, 0, 1]);
+        let trend = CommonTrend::from_panel(&panel, 3, &[0, 0, 1]);
         assert_eq!(trend.at(0), [0.0; 3], "nothing was said before the first step");
-        assert_eq!(trend.at(1), [0.0, -1.0, 0.0], "1 hears 0; 2 has nobody");
+        assert_eq!(trend.at(1), [0.0, -1.0, 0.0], "agent 2 has no other member in its group");
         assert_eq!(trend.at(2), [0.0, 1.0, 0.0]);
         assert_eq!(trend.count, 2);
     }

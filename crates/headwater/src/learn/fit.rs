@@ -1,7 +1,7 @@
-//! The regression of one listener on what it heard, its hypotheses weighted by how quiet they are.
+//! The regression of one listener on its speakers by feasible generalised least squares.
 //!
-//! In: an [`ListenerMoments`]. Out: a [`Fit`], free or on the simplex, and its [`Standing`]: whether contrasts free of noise determine
-//! it. Everything comes from second moments; no pass over the frames.
+//! In: [`ListenerMoments`]. Out: a [`Fit`], unconstrained or on the simplex, and its [`Standing`]: whether noise-free
+//! contrasts determine it. Only second moments are used, not the frames.
 //!
 //! Legend: S, C the moments; W = Σ⁻¹ the weights of the listener's hypotheses; `G = Σ W[h,g]S[h,g]`, c likewise;
 //! b = G⁻¹c estimates (1−δ) times its column.
@@ -16,34 +16,34 @@ use faer::prelude::Solve;
 use faer::{Mat, MatRef, Side};
 use rayon::prelude::*;
 
-/// δ̂ is clipped to this.
+/// Range of δ̂.
 pub(crate) const ADAPTATION: std::ops::RangeInclusive<f64> = 1e-4..=0.99;
 
-/// Ridge of the first round, which weighs all hypotheses alike, relative to the mean diagonal.
+/// Ridge of the first round, which weights all hypotheses equally, relative to the mean diagonal.
 const FIRST_RIDGE: f64 = 1e-6;
 
 /// Rounds of reweighting during the constrained refit.
 const REFITS: usize = 3;
 
-/// Smallest eigenvalue of a residual covariance that counts, relative to its largest.
+/// Floor of the eigenvalues of a residual covariance, relative to its largest.
 const QUIET: f64 = 1e-10;
 
-/// The same relative to the variance that was explained: rounding of the moments.
+/// The same relative to the variance of the response: rounding errors of the moments.
 const ROUNDING: f64 = 1e-15;
 
 /// Eigenvalues of a residual covariance above this share of the largest make its rank.
 const RANK: f64 = 1e-8;
 
-/// Noise-free information this ill conditioned identifies nothing.
+/// Smallest relative eigenvalue of noise-free information that identifies a column.
 const IDENTIFIED: f64 = 1e-11;
 
 /// Ratio of the largest to the smallest weight of hypotheses in the search for symbols.
 const MIX: f64 = 1e8;
 
-/// Listeners whose weights are solved for between two looks at whether to go on.
+/// Listeners solved for between two checks for a request to stop.
 const LISTENERS_AT_ONCE: usize = 512;
 
-/// What the first stage knows of one listener.
+/// The fit of one listener.
 #[derive(Debug, Clone)]
 pub(crate) struct Fit {
     /// (1−δ) times the column, by position in the regressors.
@@ -54,7 +54,7 @@ pub(crate) struct Fit {
     pub(crate) vote: (f64, f64),
 }
 
-/// The free fits of all listeners.
+/// The unconstrained fits of all listeners.
 pub(crate) fn fits(design: &Regressors<'_>, params: &WhitenedParams) -> Result<Vec<Fit>, Error> {
     progress::check()?;
     match design.shared() {
@@ -227,7 +227,7 @@ fn reweighted(listener_moments: &ListenerMoments<'_>, params: &WhitenedParams) -
     fit
 }
 
-/// The fit under b ≥ 0, 1ᵀb = sum, reweighted a few times. `None` when it cannot be had.
+/// The fit under b ≥ 0, 1ᵀb = sum, reweighted a few times. `None` when G is singular.
 pub(crate) fn constrained(
     listener_moments: &ListenerMoments<'_>,
     fit: &Fit,
@@ -266,7 +266,7 @@ pub(crate) fn spread(values: impl Iterator<Item = f64> + Clone) -> f64 {
     values.clone().fold(f64::MIN, f64::max) - values.fold(f64::MAX, f64::min)
 }
 
-/// What the noise-free contrasts of one listener say.
+/// What the noise-free contrasts of one listener determine.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
     pub(crate) status: Status,
@@ -276,7 +276,7 @@ pub(crate) struct Standing {
     pub(crate) confounded: Vec<usize>,
 }
 
-/// Whether other weights leave the contrasts that are free of noise as quiet as the fit does.
+/// Whether other weights leave the noise-free contrasts as small as the fit does.
 pub(crate) fn as_quiet(listener_moments: &ListenerMoments<'_>, fit: &Fit, rank: usize, weights: &[f64]) -> bool {
     let (ratios, other) = (fit.covariance.nrows(), covariance(listener_moments, weights));
     let Some((values, vectors)) = eigen(&fit.covariance) else { return true };
@@ -289,14 +289,14 @@ pub(crate) fn as_quiet(listener_moments: &ListenerMoments<'_>, fit: &Fit, rank: 
     })
 }
 
-/// Scaled to unit diagonal, so that agents of different vigour compare.
+/// Scaled to unit diagonal, so that agents of different variance are comparable.
 fn unit_diagonal(gram: &Mat<f64>) -> Mat<f64> {
     let size = gram.nrows();
     let scale: Vec<f64> = (0..size).map(|index| gram[(index, index)].max(f64::MIN_POSITIVE).sqrt()).collect();
     Mat::from_fn(size, size, |row, column| gram[(row, column)] / (scale[row] * scale[column]))
 }
 
-/// Steps of an iteration for an extreme eigenvalue; an order of magnitude is what is wanted.
+/// Steps of an iteration for an extreme eigenvalue, whose order of magnitude is enough.
 const ITERATIONS: usize = 8;
 
 /// By repeated application of a map: the factor by which it stretches in the end.
@@ -333,7 +333,7 @@ pub(crate) fn condition(gram: &Mat<f64>, llt: &Llt<f64>) -> Option<f64> {
     Some(stretch(size, product) * stretch(size, inverse)).filter(|condition| condition.is_finite())
 }
 
-/// Up to this many regressors it is worked out who is confounded with whom.
+/// Largest number of regressors for which confounded ones are determined.
 const NAMED: usize = 300;
 
 /// Whether noise-free contrasts determine the column.

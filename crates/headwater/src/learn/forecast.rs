@@ -1,6 +1,6 @@
 //! One-step forecasts of frames a learner has not seen, and their skill against two baselines.
 //!
-//! In: a model, or what a learner forecast on its way, and the panel. Out: a [`Forecast`] and its [`Skill`].
+//! In: a panel, and a model or the forecasts of a learner along the way. Out: a [`Forecast`] and its [`Skill`].
 
 use crate::model::Skill;
 use crate::{Error, Model, Panel};
@@ -9,6 +9,7 @@ use std::ops::Range;
 
 /// Squared one-step errors on unseen frames, summed over agents and log-ratios.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Forecast {
     /// The first frame forecast.
     pub from: usize,
@@ -19,7 +20,7 @@ pub struct Forecast {
     pub steps: usize,
     /// Summed squared error of the model.
     pub error: f64,
-    /// The same for "nobody changes their mind".
+    /// The same for forecasting no change.
     pub persistence: f64,
 }
 
@@ -33,7 +34,7 @@ impl Forecast {
     }
 }
 
-/// A forecast that cannot be made, as with too few steps to hold a part out, is none; only a request to stop stays an error.
+/// `None` for a forecast that cannot be made, such as with too few steps; only a request to stop stays an error.
 pub(crate) fn unless_stopped<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(Error::Stopped) => Err(Error::Stopped),

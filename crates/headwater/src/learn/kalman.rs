@@ -1,4 +1,4 @@
-//! Kalman filter and smoother: what the agents believed, given all that some of them said now and then.
+//! Kalman filter and smoother: latent beliefs given irregular, noisy observations.
 //!
 //! In: [`Dynamics`] and the first steps of a panel, silence and post counts included. Out: one-step forecasts with the
 //! log-likelihood ([`Filtered`]), and then the expected lagged moments, stretch by stretch ([`Smoothed`]).
@@ -20,16 +20,16 @@ use std::sync::Arc;
 /// Tasks that a large product is cut into; fixed, so that the thread count changes no bit.
 const TASKS: usize = 6;
 
-/// Columns of a product that are worth no second task.
+/// Columns below which a product is one task.
 const FEW_COLUMNS: usize = 64;
 
-/// Steps whose way back is prepared at a time: each is a task of its own.
+/// Backward steps prepared at a time, each as one task.
 const STEPS_AT_A_TIME: usize = 16;
 
 /// Bytes that the covariances of all steps may take.
 const MOST_BYTES: f64 = 8e9;
 
-/// Where beliefs go from one step to the next, and how what is said blurs them.
+/// Parameters of the state equation and of the observation noise.
 #[derive(Debug, Clone)]
 pub(crate) struct Dynamics {
     pub(crate) agents: usize,
@@ -46,11 +46,11 @@ pub(crate) struct Dynamics {
     pub(crate) start: Vec<f64>,
     /// Variances of the first frame.
     pub(crate) spread: Vec<f64>,
-    /// What else moves them, where that is allowed.
+    /// Common trends, where they are controlled for.
     pub(crate) trend_loading: Option<TrendLoading>,
 }
 
-/// The trend, and how far beliefs follow it.
+/// A common trend and the loadings on it.
 #[derive(Debug, Clone)]
 pub(crate) struct TrendLoading {
     pub(crate) trend: Arc<CommonTrend>,
@@ -59,7 +59,7 @@ pub(crate) struct TrendLoading {
 }
 
 impl TrendLoading {
-    /// Adds `times` what the trend adds to a frame.
+    /// Adds `times` the contribution of the trend to a frame.
     fn add(&self, step: usize, agents: usize, times: f64, frame: &mut [f64]) {
         let ratios = frame.len() / agents;
         for (cell, (out, trend)) in frame.iter_mut().zip(self.trend.at(step)).enumerate() {
@@ -68,7 +68,7 @@ impl TrendLoading {
     }
 }
 
-/// What was known of each frame from those before it, and with it.
+/// Filtered beliefs.
 #[derive(Debug)]
 pub(crate) struct Filtered {
     pub(crate) log_likelihood: f64,
@@ -82,14 +82,14 @@ pub(crate) struct Filtered {
     carried: Vec<Mat<f64>>,
 }
 
-/// What is known of each frame from all of them.
+/// Smoothed beliefs.
 #[derive(Debug)]
 pub(crate) struct Smoothed {
     /// T × D means.
     pub(crate) frames: Vec<f64>,
     /// Expected moments of each stretch asked for.
     pub(crate) stretches: Vec<Moments>,
-    /// Σ c·E[(z−x)(z−x)ᵀ] over what was said, and how many cells that is.
+    /// Σ c·E[(z−x)(z−x)ᵀ] over the observations, and their number.
     pub(crate) noise: (Mat<f64>, usize),
 }
 
@@ -192,7 +192,7 @@ impl Dynamics {
         covariance
     }
 
-    /// Goes through the first `steps` frames of a panel. With `keep` the covariances are kept for the smoother.
+    /// Filters the first `steps` frames of a panel. With `keep` the covariances are kept for the smoother.
     pub(crate) fn filter(&self, panel: &Panel, steps: usize, keep: bool) -> Result<Filtered, Error> {
         let (agents, ratios, size) = (self.agents, self.ratios, self.size());
         if keep {
@@ -274,7 +274,7 @@ impl Dynamics {
         Err(Error::Undefined { what: "a state-space fit of this size", reason })
     }
 
-    /// Goes back from the last frame. `borders`: the stretches of transitions, each from its first step to the next border;
+    /// Smooths backwards from the last frame. `borders`: the stretches of transitions, each from its first step to the next border;
     /// the first is 1 and the last is one past the last step.
     pub(crate) fn smooth(&self, panel: &Panel, filtered: &Filtered, borders: &[usize]) -> Result<Smoothed, Error> {
         let (agents, ratios, size) = (self.agents, self.ratios, self.size());
@@ -340,7 +340,7 @@ impl Dynamics {
         Ok(Smoothed { frames, stretches, noise })
     }
 
-    /// What leads back from a step to the one before, of that one's BᵀP.
+    /// The smoother gain of a step, from its BᵀP.
     fn back(&self, carried: &Mat<f64>) -> Result<Back, Error> {
         progress::check()?;
         let ahead = self.stirred(carried);
@@ -351,7 +351,7 @@ impl Dynamics {
         Ok(Back { ahead, gain })
     }
 
-    /// Adds what one frame says of the noise of a post.
+    /// Adds the contribution of one frame to the noise of a post.
     fn residuals(&self, panel: &Panel, step: usize, frames: &[f64], spread: &Mat<f64>, noise: &mut (Mat<f64>, usize)) {
         let (agents, ratios, size) = (self.agents, self.ratios, self.size());
         for agent in (0..agents).filter(|&agent| panel.posts(step, agent) > 0) {
@@ -368,7 +368,7 @@ impl Dynamics {
     }
 }
 
-/// From what is known of a frame to what was known of the one before.
+/// Backward step of the smoother.
 struct Back {
     /// P⁻, the covariance of the forecast.
     ahead: Mat<f64>,
@@ -376,7 +376,7 @@ struct Back {
     gain: Mat<f64>,
 }
 
-/// What is not known of the frames of a stretch: summed covariances.
+/// Summed posterior covariances of the frames of a stretch.
 struct Blur {
     past: Mat<f64>,
     /// Of x_t with x_{t+1}: this, and the transpose of BᵀP.

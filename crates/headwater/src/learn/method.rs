@@ -141,7 +141,7 @@ impl Refit {
     }
 
     /// The same for a model. Where the parameters were not recorded, the edges of a sparse model are its support, and of
-    /// a state-space model its diagnostics tell some of them.
+    /// a state-space model the diagnostics hold some of them.
     pub(crate) fn from_model(model: &Model) -> Self {
         let mut refit = Refit::from_method(&model.method);
         if !matches!(model.method, Method::Given | Method::Unknown { .. }) {
@@ -175,7 +175,7 @@ impl Refit {
     }
 }
 
-/// A panel in which whoever is silent repeats their last belief.
+/// A panel whose silent cells are filled with the last belief.
 pub(crate) fn without_gaps(panel: &Panel) -> Cow<'_, Panel> {
     match panel.is_complete() {
         true => Cow::Borrowed(panel),
@@ -183,7 +183,7 @@ pub(crate) fn without_gaps(panel: &Panel) -> Cow<'_, Panel> {
     }
 }
 
-/// What has to be known of refits of a model whose own method cannot be repeated, or not exactly.
+/// A note on refits of a model whose own method cannot be repeated, or not exactly.
 pub fn refit_note(model: &Model) -> Option<String> {
     match &model.method {
         Method::Whitened(_) | Method::StateSpace(_) => None,

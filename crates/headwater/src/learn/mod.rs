@@ -1,7 +1,6 @@
-//! Learners: a [`Panel`](crate::Panel) in, a [`Model`](crate::Model) out.
+//! Learners: a [`Panel`](crate::Panel) or a stream of [`Frame`](crate::Frame)s in, a [`Model`](crate::Model) out.
 
 mod ar_baseline;
-mod change_detector;
 mod common_trend;
 mod fit;
 pub mod forecast;
@@ -17,6 +16,7 @@ pub mod ring;
 mod saved;
 mod simplex;
 pub mod state_space;
+mod streaming;
 mod strengths;
 mod symbols;
 pub mod track;
@@ -24,3 +24,4 @@ pub mod whitened;
 
 pub use method::{Method, refit_note};
 pub(crate) use method::{Refit, without_gaps};
+pub use streaming::{StreamingLearner, Update};

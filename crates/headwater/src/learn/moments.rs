@@ -1,7 +1,7 @@
-//! Lagged second moments: all that a linear learner needs to know of the past, and they add up.
+//! Lagged second moments: sufficient statistics of the linear learners, which can be added.
 //!
 //! In: frames of a panel, a stretch at a time. Out: centred Σ x xᵀ, Σ x yᵀ and Σ y_k y_kᵀ with x = Λ_{i−1}, y = Λ_i,
-//! mergeable across stretches and machines, and forgettable by a factor.
+//! mergeable across stretches and machines, and discounted by a factor.
 //!
 //! A frame is one vector of D = N·H numbers, ratio by ratio; entry `h·N + k` is log-ratio h of agent k. Every stretch is
 //! centred on its own mean before it is squared, and stretches are merged by the exact formula for differing means, so a
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Frames squared at a time: many, because the sums go through memory once a block.
+/// Frames per block; large, because the sums are read and written once per block.
 const FRAMES_PER_BLOCK: usize = 1024;
 
 /// Columns of a moment per task; fixed, so that the thread count changes no bit.
@@ -23,7 +23,7 @@ const COLUMNS_PER_TASK: usize = 128;
 /// Bytes that moments may take together.
 const MOST_BYTES: f64 = 64e9;
 
-/// Refuses what no machine we know could hold: this many moments of this many series.
+/// An error when this many moments of this many series would not fit into memory.
 pub(crate) fn affordable(series: usize, count: usize, cure: &str) -> Result<(), Error> {
     let bytes = 16.0 * (series as f64).powi(2) * count as f64;
     if bytes <= MOST_BYTES {
@@ -39,7 +39,7 @@ pub(crate) fn affordable(series: usize, count: usize, cure: &str) -> Result<(), 
 /// use headwater::{Panel, Roster, learn::moments::Moments};
 /// let roster = Roster::numbered(2, 2).unwrap();
 /// let panel = Panel::complete(roster, vec![1.0, 0.0, 2.0, 1.0, 4.0, 1.0]).unwrap();
-/// let moments = Moments::of(&panel, 1..3);
+/// let moments = Moments::from_panel(&panel, 1..3);
 /// // x₀ is 1, 2 and y₀ is 2, 4: the centred products are ½ and 1.
 /// assert_eq!((moments.weight(), moments.xx(0, 0), moments.xy(0, 0)), (2.0, 0.5, 1.0));
 /// ```
@@ -61,7 +61,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of nothing.
+    /// Moments of no transitions.
     pub fn empty(agents: usize, ratios: usize) -> Self {
         let size = agents * ratios;
         Moments {
@@ -78,7 +78,7 @@ impl Moments {
     }
 
     /// Of the transitions into these steps of a complete panel (step 0 has none).
-    pub fn of(panel: &Panel, steps: Range<usize>) -> Self {
+    pub fn from_panel(panel: &Panel, steps: Range<usize>) -> Self {
         let mut moments = Moments::empty(panel.agents(), panel.ratios());
         moments.push(panel, steps);
         moments
@@ -159,7 +159,7 @@ impl Moments {
     pub(crate) fn push_pairs(&mut self, before: &[f64], after: &[f64]) {
         let block = FRAMES_PER_BLOCK * self.size();
         let blocks = before.chunks(block).zip(after.chunks(block));
-        // Who asked for the end has no use for the moments: the fit will fail, soon.
+        // After a request to stop the moments are not needed: the fit fails at its next check.
         blocks.take_while(|_| !progress::stopped()).for_each(|(before, after)| self.push_block(before, after));
         let size = self.size();
         mirror(MatMut::from_column_major_slice_mut(&mut self.xx, size, size));
@@ -253,8 +253,8 @@ impl Moments {
         Ok(())
     }
 
-    /// Adds an earlier stretch of the same agents in which their means were others: spread about each stretch's own mean
-    /// adds up, the means stay those of `self`.
+    /// Adds an earlier stretch with other means: products centred on each stretch's own mean are added, the means stay
+    /// those of `self`.
     pub(crate) fn pool(&mut self, former: &Moments) {
         for (sum, part) in [(&mut self.xx, &former.xx), (&mut self.xy, &former.xy), (&mut self.yy, &former.yy)] {
             sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
@@ -267,7 +267,7 @@ impl Moments {
         self.weight += former.weight;
     }
 
-    /// Adds what is not known of the frames, as summed covariances of x, of x with y, and of each agent's y.
+    /// Adds the posterior covariances of latent frames: of x, of x with y, and of each agent's y.
     pub(crate) fn blur(&mut self, xx: &Mat<f64>, xy: &Mat<f64>, yy: &[f64]) {
         let size = self.size();
         for column in 0..size {
@@ -278,7 +278,7 @@ impl Moments {
         self.yy.iter_mut().zip(yy).for_each(|(sum, part)| *sum += part);
     }
 
-    /// Forgets: what was seen so far counts `factor` times as much.
+    /// Multiplies the weight of all transitions so far by a factor.
     pub fn discount(&mut self, factor: f64) {
         self.weight *= factor;
         for sums in [&mut self.xx, &mut self.xy, &mut self.yy] {
@@ -287,7 +287,7 @@ impl Moments {
     }
 }
 
-/// Above the diagonal what is below it.
+/// Copies the lower triangle to the upper one.
 pub(crate) fn mirror(mut matrix: MatMut<'_, f64>) {
     /// Side of a tile that fits a cache.
     const TILE: usize = 32;
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn moments_by_definition() {
         let panel = panel(4, 700, 1);
-        let moments = Moments::of(&panel, 1..700);
+        let moments = Moments::from_panel(&panel, 1..700);
         let value = |step: usize, entry: usize| panel.frame(step)[(entry % 4, entry / 4)];
         let mean = |from: usize| -> Vec<f64> {
             (0..8).map(|entry| (from..from + 699).map(|step| value(step, entry)).sum::<f64>() / 699.0).collect()
@@ -364,17 +364,18 @@ mod tests {
         let offset = f64::from(1 << 20);
         let rounded: Vec<f64> = panel.cells().iter().map(|value| (value + offset) - offset).collect();
         let lifted: Vec<f64> = panel.cells().iter().map(|value| value + offset).collect();
-        let of = |cells: Vec<f64>| Moments::of(&Panel::complete(panel.roster().clone(), cells).unwrap(), 1..900);
+        let of =
+            |cells: Vec<f64>| Moments::from_panel(&Panel::complete(panel.roster().clone(), cells).unwrap(), 1..900);
         close(&of(rounded), &of(lifted), 1e-12);
     }
 
     #[test]
     fn discounting_weighs_the_past() {
         let panel = panel(3, 300, 3);
-        let mut twice = Moments::of(&panel, 1..150);
-        twice.merge(&Moments::of(&panel, 1..150)).unwrap();
+        let mut twice = Moments::from_panel(&panel, 1..150);
+        twice.merge(&Moments::from_panel(&panel, 1..150)).unwrap();
         twice.discount(0.5);
-        close(&twice, &Moments::of(&panel, 1..150), 1e-12);
+        close(&twice, &Moments::from_panel(&panel, 1..150), 1e-12);
         assert!(twice.merge(&Moments::empty(4, 2)).is_err());
     }
 
@@ -382,9 +383,9 @@ mod tests {
         #[test]
         fn a_merge_is_the_whole(cut in 2usize..598, seed in 0u64..20) {
             let panel = panel(3, 600, seed);
-            let mut parts = Moments::of(&panel, 1..cut);
-            parts.merge(&Moments::of(&panel, cut..600)).unwrap();
-            close(&parts, &Moments::of(&panel, 1..600), 1e-11);
+            let mut parts = Moments::from_panel(&panel, 1..cut);
+            parts.merge(&Moments::from_panel(&panel, cut..600)).unwrap();
+            close(&parts, &Moments::from_panel(&panel, 1..600), 1e-11);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! PrivateLikelihoods: the private likelihoods themselves.
+//! Private likelihoods of a certified listener.
 //!
 //! In: the symbols of a certified column. Out: the listener's observation model under every hypothesis, hence its exact
-//! evidence, and what each of its private observations said.
+//! evidence, and the log-likelihood ratios of its private observations.
 //!
 //! The mean residual of a symbol over δ is its vector of log-likelihood ratios ℓ_s. With q the law of the symbols under
 //! θ_0, p_j(s) = q_s e^{−ℓ_s[j]} must sum to one for every j: H+1 linear equations for the m unknown q_s.
@@ -10,10 +10,10 @@ use crate::model::Likelihood;
 use faer::Mat;
 use faer::prelude::SolveLstsq;
 
-/// How far the recovered probabilities may be from summing to one.
+/// Largest deviation of the recovered probabilities from a sum of one.
 const CONSISTENT: f64 = 1e-5;
 
-/// The private observation model of one agent, and what it saw.
+/// The private observation model of one agent, and its observations.
 #[derive(Debug, Clone)]
 pub(crate) struct PrivateLikelihoods {
     /// Symbols × hypotheses.
@@ -25,7 +25,7 @@ pub(crate) struct PrivateLikelihoods {
 }
 
 /// Solves for the private model from the log-likelihood ratios of each symbol and how often it occurred. `None` when it
-/// is no probability.
+/// is no probability distribution.
 pub(crate) fn recover(ratios: Vec<Vec<f64>>, counts: Vec<usize>) -> Option<PrivateLikelihoods> {
     let (symbols, hypotheses) = (ratios.len(), ratios.first()?.len() + 1);
     if symbols > hypotheses {
@@ -69,7 +69,7 @@ impl PrivateLikelihoods {
     }
 }
 
-/// The hypothesis under which all that was privately seen is likeliest.
+/// The hypothesis of largest likelihood of all private observations.
 pub(crate) fn likeliest(all: &[Option<PrivateLikelihoods>], hypotheses: usize) -> usize {
     let score = |hypothesis: usize| -> f64 {
         all.iter()

@@ -1,16 +1,16 @@
-//! Minimising a smooth function of a few hundred numbers, by the method of Broyden, Fletcher, Goldfarb and Shanno.
+//! Minimisation of a smooth function of a few hundred variables by the BFGS method.
 //!
-//! In: a function that gives its value and gradient, and where to start. Out: a point that is never worse.
+//! In: a function with its gradient, and a starting point. Out: a point whose value is not larger.
 
 use faer::{Mat, MatRef};
 
-/// A gradient this small, relative to the value, is flat.
+/// Gradient, relative to the value, at which the search ends.
 const FLAT: f64 = 1e-10;
 
-/// Halvings of a step before a direction is given up.
+/// Largest number of halvings of a step.
 const HALVINGS: usize = 30;
 
-/// Share of the promised decrease a step must deliver.
+/// Share of the linear decrease that a step must achieve (Armijo condition).
 const DELIVERED: f64 = 1e-4;
 
 /// Longest first step, in any coordinate.

@@ -1,15 +1,15 @@
-//! Who could have heard whom, and the moments of it.
+//! Regressors of each listener, and their moments.
 //!
-//! In: a panel and perhaps a support. Out: a [`DistinctAgents`] of agents that can be told apart, and for each listener an [`ListenerMoments`]:
-//! its own second moments and those of the speakers it may hear. Without a support all listener_moments share the moments of the
-//! whole; with one, each has its own small ones, so that memory and work grow with the edges and not with N².
+//! In: a panel and perhaps a support. Out: the [`DistinctAgents`], and for each listener its [`ListenerMoments`]: second
+//! moments of the listener and of its possible speakers. Without a support all listeners share the moments of the whole
+//! panel; with one, each has small moments of its own, so that memory and work grow with the edges and not with N².
 
 use super::moments::Moments;
 use crate::{Error, Panel, progress};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// A series that moves by less than this, relative to the largest belief, does not move.
+/// Variation of a constant series, relative to the largest belief, at most.
 const STILL: f64 = 1e-12;
 
 /// Which agents can be told apart.
@@ -20,15 +20,15 @@ pub(crate) struct DistinctAgents {
     pub(crate) constant: Vec<bool>,
     /// For each agent the first one with the same series.
     original: Vec<usize>,
-    /// For each original all that say the same, itself included.
+    /// For each original all agents with the same series, itself included.
     pub(crate) copies: Vec<Vec<usize>>,
 }
 
 impl DistinctAgents {
-    pub(crate) fn of(panel: &Panel) -> Self {
+    pub(crate) fn from_panel(panel: &Panel) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let largest = panel.cells().iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        // The last frame is nobody's past: an agent that moves only there is no regressor.
+        // The last frame is no regressor: an agent that changes only there is constant.
         let past = panel.cells().len() - agents * ratios;
         let lines = || panel.cells()[..past].chunks_exact(agents).zip((0..ratios).cycle());
         let first = &panel.cells()[..agents * ratios];
@@ -52,7 +52,7 @@ impl DistinctAgents {
         let same = |a: usize, b: usize| {
             panel.cells().chunks_exact(agents).all(|line| (line[a] - line[b]).abs() <= STILL * largest)
         };
-        // Equal variances lie side by side: most pairs are told apart without a look at their series.
+        // Sorted by variance, only neighbours can have equal series.
         let mut order: Vec<usize> = (0..agents).filter(|&agent| !constant[agent]).collect();
         order.sort_by(|&a, &b| squares[a].total_cmp(&squares[b]).then(a.cmp(&b)));
         let mut original: Vec<usize> = (0..agents).collect();
@@ -83,7 +83,7 @@ impl DistinctAgents {
         heard
     }
 
-    /// Only the summed weight of identical agents is known; it is shared out evenly.
+    /// Divides the weight of identical agents equally, because only its sum is identified.
     pub(crate) fn share(&self, speaker: usize, weight: f64) -> impl Iterator<Item = (usize, f64)> + '_ {
         let copies = &self.copies[speaker];
         copies.iter().map(move |&agent| (agent, weight / copies.len() as f64))
@@ -94,13 +94,13 @@ impl DistinctAgents {
         let constant: Vec<usize> = (0..self.constant.len()).filter(|&agent| self.constant[agent]).collect();
         if !constant.is_empty() {
             warnings.push(format!(
-                "these agents never change their mind, so nobody can be seen listening to them nor they to anybody: {}",
+                "the beliefs of these agents never change, so neither their weights nor those given to them can be estimated: {}",
                 panel.roster().list(&constant)
             ));
         }
         for &speaker in self.regressors.iter().filter(|&&speaker| self.copies[speaker].len() > 1) {
             warnings.push(format!(
-                "these agents say the same at every step, so only their summed weight is known: {}",
+                "these agents have identical beliefs at every step, so only their summed weight is identified: {}",
                 panel.roster().list(&self.copies[speaker])
             ));
         }
@@ -112,58 +112,58 @@ impl DistinctAgents {
 #[derive(Debug)]
 pub(crate) struct ListenerMoments<'a> {
     pub(crate) moments: Cow<'a, Moments>,
-    /// Where the listener is in these moments.
+    /// Index of the listener in these moments.
     pub(crate) listener: usize,
-    /// Where its speakers are.
+    /// Indices of its speakers.
     pub(crate) regressors: Cow<'a, [usize]>,
 }
 
-/// Where moments come from.
+/// Source of the moments.
 #[derive(Debug)]
-enum Source<'a> {
+enum MomentSource<'a> {
     Whole(Cow<'a, Moments>),
     /// Agent by agent and ratio by ratio, T numbers each: small moments are gathered when needed.
     Series(Vec<f64>),
 }
 
-/// Some listeners, what each may hear, and the moments of that.
+/// Listeners with their regressors and moments.
 #[derive(Debug)]
 pub(crate) struct Regressors<'a> {
     pub(crate) listeners: Vec<usize>,
     distinct: &'a DistinctAgents,
     /// By position; empty when all may hear everyone.
     heard: Vec<Vec<usize>>,
-    source: Source<'a>,
+    source: MomentSource<'a>,
     ratios: usize,
 }
 
 impl<'a> Regressors<'a> {
-    /// Of all agents that ever move, by their whole panel.
-    pub(crate) fn of(panel: &Panel, distinct: &'a DistinctAgents, support: Option<&[Vec<usize>]>) -> Self {
+    /// Of all agents whose belief ever changes, from a whole panel.
+    pub(crate) fn from_panel(panel: &Panel, distinct: &'a DistinctAgents, support: Option<&[Vec<usize>]>) -> Self {
         let source = match support {
-            None => Source::Whole(Cow::Owned(Moments::of(panel, 1..panel.steps()))),
-            Some(_) => Source::Series(series(panel)),
+            None => MomentSource::Whole(Cow::Owned(Moments::from_panel(panel, 1..panel.steps()))),
+            Some(_) => MomentSource::Series(series(panel)),
         };
         let listeners = (0..panel.agents()).filter(|&agent| !distinct.constant[agent]).collect();
         Regressors::new(listeners, distinct, support, source, panel.ratios())
     }
 
-    /// Of some listeners, by moments at hand.
-    pub(crate) fn by(
+    /// Of some listeners, from given moments.
+    pub(crate) fn from_moments(
         moments: &'a Moments,
         distinct: &'a DistinctAgents,
         support: Option<&[Vec<usize>]>,
         mut listeners: Vec<usize>,
     ) -> Self {
         listeners.retain(|&agent| !distinct.constant[agent]);
-        Regressors::new(listeners, distinct, support, Source::Whole(Cow::Borrowed(moments)), moments.ratios())
+        Regressors::new(listeners, distinct, support, MomentSource::Whole(Cow::Borrowed(moments)), moments.ratios())
     }
 
     fn new(
         listeners: Vec<usize>,
         distinct: &'a DistinctAgents,
         support: Option<&[Vec<usize>]>,
-        source: Source<'a>,
+        source: MomentSource<'a>,
         ratios: usize,
     ) -> Self {
         let within = |support: &[Vec<usize>]| {
@@ -177,17 +177,17 @@ impl<'a> Regressors<'a> {
         self.heard.get(position).unwrap_or(&self.distinct.regressors)
     }
 
-    /// The first agent that says the same as this one.
+    /// The first agent with the same series as this one.
     pub(crate) fn original(&self, agent: usize) -> usize {
         self.distinct.original[agent]
     }
 
-    /// Whether others say exactly what this speaker says.
+    /// Whether other agents have exactly the same series.
     pub(crate) fn copied(&self, speaker: usize) -> bool {
         self.distinct.copies[speaker].len() > 1
     }
 
-    /// Whether there is an agent that nobody can be seen listening to.
+    /// Whether there is an agent whose belief never changes.
     pub(crate) fn someone_never_moves(&self) -> bool {
         self.distinct.constant.contains(&true)
     }
@@ -195,27 +195,27 @@ impl<'a> Regressors<'a> {
     /// The moments all listeners share: one log-ratio, no support.
     pub(crate) fn shared(&self) -> Option<&Moments> {
         match &self.source {
-            Source::Whole(moments) if self.ratios == 1 && self.heard.is_empty() => Some(moments),
+            MomentSource::Whole(moments) if self.ratios == 1 && self.heard.is_empty() => Some(moments),
             _ => None,
         }
     }
 
-    /// The moments of all agents, where they are at hand.
+    /// The moments of all agents, where there are any.
     pub(crate) fn moments(&self) -> Option<&Moments> {
         match &self.source {
-            Source::Whole(moments) => Some(moments),
-            Source::Series(_) => None,
+            MomentSource::Whole(moments) => Some(moments),
+            MomentSource::Series(_) => None,
         }
     }
 
-    /// The listener_moments of the listener at a position.
+    /// The moments of the listener at a position.
     pub(crate) fn listener_moments(&self, position: usize) -> ListenerMoments<'_> {
         let (listener, regressors) = (self.listeners[position], self.regressors(position));
         match &self.source {
-            Source::Whole(moments) => {
+            MomentSource::Whole(moments) => {
                 ListenerMoments { moments: Cow::Borrowed(moments), listener, regressors: Cow::Borrowed(regressors) }
             }
-            Source::Series(series) => {
+            MomentSource::Series(series) => {
                 // A copy of an earlier agent is no regressor of its own, but still listens.
                 let mut members = regressors.to_vec();
                 if let Err(place) = members.binary_search(&listener) {
@@ -230,12 +230,12 @@ impl<'a> Regressors<'a> {
         }
     }
 
-    /// One value per listener, in parallel; its listener_moments is made only when asked for.
+    /// One value per listener, in parallel.
     pub(crate) fn each<T: Send>(&self, task: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
         (0..self.listeners.len()).into_par_iter().map(task).collect()
     }
 
-    /// The same for tasks that together take long: whoever watches can end them, and sees how far they are.
+    /// The same with progress reports and checks for a request to stop.
     pub(crate) fn each_watched<T: Send>(
         &self,
         what: &str,
@@ -246,7 +246,7 @@ impl<'a> Regressors<'a> {
             progress::check()?;
             let done = task(position);
             stage.advance();
-            // A task that was told to end has no answer.
+            // A task that was stopped has no result.
             progress::check().map(|()| done)
         };
         (0..self.listeners.len()).into_par_iter().map(watched).collect()

@@ -2,11 +2,11 @@
 //!
 //! In: a complete panel. Out: a model whose weights may be negative. It departs from the paper (Note P16): the
 //! window is the whole past, the evidence is computed with A where the paper has Aᵀ, several passes are made over the data
-//! without projection, and columns are normalised once at the end. Nobody should learn from their own data with it.
+//! without projection, and columns are normalised once at the end. Not meant for new data.
 
 use super::Method;
 use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Track};
+use crate::model::{self, ColumnDiagnostics, Diagnostics, Track};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::{Mat, MatRef};
 use rand::{RngExt, SeedableRng};
@@ -66,8 +66,8 @@ impl ReleasedParams {
     }
 }
 
-/// What the scripts know of the past at every step; columns are steps 1…T−1 times H.
-struct Past {
+/// Lagged frames and running means at every step; columns are steps 1…T−1 times H.
+struct LaggedFrames {
     /// Λ_{i−1} less its own past mean.
     x: Mat<f64>,
     /// Λ_i − mean(Λ_1…Λ_{i−1}).
@@ -76,7 +76,7 @@ struct Past {
     mean: Mat<f64>,
 }
 
-/// Learns as the released scripts did.
+/// Learns by the procedure of the released scripts.
 ///
 /// Errors: silence, fewer than three steps, parameters out of range, weights that grow beyond all bounds.
 ///
@@ -96,7 +96,7 @@ pub fn as_released(panel: &Panel, params: &ReleasedParams) -> Result<Model, Erro
         let reason = "the panel has silent cells; fill them first (carry forward)".into();
         return Err(Error::Undefined { what: "the released procedure", reason });
     }
-    let (keep, past) = (1.0 - params.adaptation, Past::of(panel));
+    let (keep, past) = (1.0 - params.adaptation, LaggedFrames::from_panel(panel));
     let mut weights = first_weights(agents, params.seed);
     let mut rate = params.learning_rate;
     for _ in 0..params.passes {
@@ -105,22 +105,22 @@ pub fn as_released(panel: &Panel, params: &ReleasedParams) -> Result<Model, Erro
             let part = |matrix: &Mat<f64>| matrix.subcols((first - 1) * ratios, count * ratios).to_owned();
             let (x, y, mean) = (part(&past.x), part(&past.y), part(&past.mean));
             let before = panel.block(first - 1..first - 1 + count);
-            // Λ_i − (1−δ)AᵀΛ_{i−1} − δL̂_i, where δL̂_i has A instead of Aᵀ: slip 6.
+            // Λ_i − (1−δ)AᵀΛ_{i−1} − δL̂_i, where δL̂_i has A instead of Aᵀ (Note P16).
             let usual = if params.transposed { weights.transpose() * mean } else { &weights * mean };
             let residual = y + (usual - weights.transpose() * before) * faer::Scale(keep);
             let gradient = x * residual.transpose();
             let scale = keep / count as f64;
             for column in 0..agents {
                 for row in 0..agents {
-                    let pull = params.sparsity * sign(weights[(row, column)]);
-                    weights[(row, column)] += rate * (scale * gradient[(row, column)] - pull);
+                    let shrinkage = params.sparsity * sign(weights[(row, column)]);
+                    weights[(row, column)] += rate * (scale * gradient[(row, column)] - shrinkage);
                 }
             }
             rate *= params.decay;
         }
         if !weights.col_iter().all(|column| column.iter().all(|weight| weight.abs() < 1e12)) {
             let reason =
-                format!("the weights grow without end at learning rate {}; try a smaller one", params.learning_rate);
+                format!("the weights grow without bound at learning rate {}; try a smaller one", params.learning_rate);
             return Err(Error::Undefined { what: "the released procedure", reason });
         }
     }
@@ -147,8 +147,8 @@ fn normalise(weights: &mut Mat<f64>) {
     }
 }
 
-impl Past {
-    fn of(panel: &Panel) -> Self {
+impl LaggedFrames {
+    fn from_panel(panel: &Panel) -> Self {
         let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
         let cell = |step: usize, ratio: usize, agent: usize| panel.frame(step)[(agent, ratio)];
         let zeros = || Mat::zeros(agents, (steps - 1) * ratios);
@@ -170,11 +170,11 @@ impl Past {
                 }
             }
         }
-        Past { x, y, mean }
+        LaggedFrames { x, y, mean }
     }
 }
 
-/// Evidence with the weights as they are, then the one normalisation.
+/// Evidence by the weights before normalisation, then the normalisation.
 fn finish(panel: &Panel, weights: &Mat<f64>, params: &ReleasedParams) -> Result<Model, Error> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
     let mean_over = |first: usize| {
@@ -199,7 +199,7 @@ fn finish(panel: &Panel, weights: &Mat<f64>, params: &ReleasedParams) -> Result<
         method: Method::AsReleased(params.clone()),
         likelihoods: None,
         diagnostics: Diagnostics {
-            columns: panel.roster().agents().iter().map(|agent| Column::statistical(agent, ratios)).collect(),
+            columns: panel.roster().agents().iter().map(|agent| ColumnDiagnostics::statistical(agent, ratios)).collect(),
             column_sum_spread: Some(super::fit::spread(sums)),
             evidence_steps: Some(steps - 1),
             steps: Some(steps * params.passes),

@@ -1,6 +1,6 @@
-//! A ring of moments, stretch by stretch: windows, forgetting and resampling without a second pass over the data.
+//! Moments of consecutive stretches, for windows, discounting and resampling without a second pass over the data.
 //!
-//! In: frames, a stretch at a time. Out: the moments of any run of stretches, weighted or drawn as one likes.
+//! In: frames, a stretch at a time. Out: the moments of a range of stretches, or of stretches drawn at random.
 
 use super::moments::Moments;
 use crate::{Error, Panel};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use headwater::{learn::{moments::Moments, ring::Ring}, simulate::{simulate, WorldParams}};
 /// let (panel, _) = simulate(&WorldParams { steps: 61, ..WorldParams::default() }).unwrap();
-/// let ring = Ring::of(&panel, 4);
+/// let ring = Ring::from_panel(&panel, 4);
 /// assert_eq!((ring.len(), ring.since(31).weight()), (4, 30.0)); // the last two stretches of 15 transitions
 /// assert_eq!(ring.draw([0, 0, 1, 3]).unwrap().weight(), 60.0);
 /// ```
@@ -35,13 +35,13 @@ struct Stretch {
 }
 
 impl Ring {
-    /// Of nothing. Beyond `capacity` stretches the older half is merged in pairs: nothing is lost but resolution.
+    /// An empty ring. Beyond `capacity` stretches the older half is merged in pairs, at a coarser resolution.
     pub fn new(agents: usize, ratios: usize, capacity: usize) -> Self {
         Ring { agents, ratios, capacity: capacity.max(4), stretches: Vec::new() }
     }
 
-    /// Of a complete panel cut into this many stretches, as even as can be.
-    pub fn of(panel: &Panel, count: usize) -> Self {
+    /// The ring of a complete panel in this many stretches of nearly equal length.
+    pub fn from_panel(panel: &Panel, count: usize) -> Self {
         let mut ring = Ring::new(panel.agents(), panel.ratios(), count);
         let (width, transitions) = (panel.agents() * panel.ratios(), panel.steps().saturating_sub(1));
         let border = |stretch: usize| 1 + stretch * transitions / count;
@@ -119,7 +119,7 @@ impl Ring {
         sum
     }
 
-    /// The sum of these stretches, each as often as it is named.
+    /// The sum of these stretches, each as often as it is listed.
     pub fn draw(&self, numbers: impl IntoIterator<Item = usize>) -> Result<Moments, Error> {
         let mut sum = Moments::empty(self.agents, self.ratios);
         for number in numbers {
@@ -149,7 +149,7 @@ mod tests {
             ring.push(first, &panel.cells()[(first - 1) * width..(first + 5) * width]);
         }
         assert!(ring.len() <= 6);
-        let (all, whole) = (ring.since(0), Moments::of(&panel, 1..101));
+        let (all, whole) = (ring.since(0), Moments::from_panel(&panel, 1..101));
         assert_eq!(all.weight(), 100.0);
         for a in 0..width {
             for b in 0..width {

@@ -1,4 +1,4 @@
-//! Small matrices at rest: a learner that is saved and loaded again goes on bit for bit.
+//! Serialisation of small matrices without loss, for learners that are saved and loaded again.
 
 use faer::Mat;
 use serde::de::Error as _;

@@ -11,7 +11,7 @@ use faer::{Mat, MatRef, Side};
 /// Rounds of block exchanges without progress before variables are moved one at a time.
 const PATIENCE: usize = 5;
 
-/// A dual this far below zero, relative to the largest term in it, is rounding.
+/// A dual this far below zero, relative to its largest term, is a rounding error.
 const SLACK: f64 = 1e-11;
 
 /// Factors a positive semi-definite matrix, adding the smallest ridge that makes it definite.
@@ -55,12 +55,12 @@ pub(crate) struct Optimum {
     pub(crate) stiffness: f64,
 }
 
-/// Which variables are free at a minimum, and what it needs to be moved to another sum without G.
+/// The free variables of a minimum, with what is needed to solve for another sum without G.
 #[derive(Debug, Clone)]
 pub(crate) struct Face {
     size: usize,
     free: Vec<usize>,
-    /// The minimiser without a sum, and what a multiplier of one takes from it.
+    /// The minimiser without the constraint on the sum, and its change per unit of the multiplier.
     unconstrained: Vec<f64>,
     ones: Vec<f64>,
     stiffness: f64,
@@ -69,9 +69,9 @@ pub(crate) struct Face {
 }
 
 /// Whether a variable at zero should grow: its dual Gb − c + ν is below zero by more than rounding.
-fn enters(pull: f64, linear: f64, multiplier: f64) -> bool {
-    let scale = pull.abs().max(linear.abs()).max(multiplier.abs());
-    pull - linear + multiplier < -SLACK * scale
+fn enters(product: f64, linear: f64, multiplier: f64) -> bool {
+    let scale = product.abs().max(linear.abs()).max(multiplier.abs());
+    product - linear + multiplier < -SLACK * scale
 }
 
 impl Face {
@@ -99,7 +99,7 @@ impl Face {
         Optimum { values: out, multiplier, stiffness: self.stiffness }
     }
 
-    /// Makes it fit for [`moved`](Self::moved).
+    /// Prepares [`moved`](Self::moved).
     fn look_beyond(&mut self, gram: &Mat<f64>, linear: &[f64]) {
         let mut is_free = vec![false; self.size];
         self.free.iter().for_each(|&index| is_free[index] = true);
@@ -115,7 +115,10 @@ impl Face {
     pub(crate) fn moved(&self, sum: f64) -> Option<Optimum> {
         let (values, multiplier) = self.values(sum);
         let stays = values.iter().all(|value| *value >= 0.0)
-            && !self.beyond.iter().any(|[pull, one, linear]| enters(pull - multiplier * one, *linear, multiplier));
+            && !self
+                .beyond
+                .iter()
+                .any(|[product, one, linear]| enters(product - multiplier * one, *linear, multiplier));
         stays.then(|| self.optimum(&values, multiplier))
     }
 }
@@ -127,7 +130,7 @@ pub(crate) fn on_simplex(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64
     optimum(gram, linear, sum, start).map(|optimum| optimum.values)
 }
 
-/// The same, with what the sum costs.
+/// The same, with the multiplier of the sum.
 pub(crate) fn optimum(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<Optimum> {
     search(gram, linear, sum, start).map(|(optimum, _)| optimum)
 }
@@ -141,7 +144,7 @@ pub(crate) fn faced(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) ->
     Some((optimum, face))
 }
 
-/// A minimiser and its face; none where it was only come near to.
+/// A minimiser and its face; no face where it is approximate.
 fn search(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<(Optimum, Option<Face>)> {
     let size = linear.len();
     let mut is_free: Vec<bool> = start.iter().map(|value| *value > 0.0).collect();
@@ -152,7 +155,7 @@ fn search(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<(O
     let mut fewest = usize::MAX;
     let mut patience = PATIENCE;
     for _ in 0..20 * size + 50 {
-        // With thousands of variables, a step takes a while; who asked for the end has no use for the minimum.
+        // With thousands of variables a step takes long; after a request to stop the minimum is not needed.
         if progress::stopped() {
             return None;
         }
@@ -163,8 +166,8 @@ fn search(gram: &Mat<f64>, linear: &[f64], sum: f64, start: &[f64]) -> Option<(O
         let mut wrong: Vec<usize> =
             free.iter().zip(&values).filter(|(_, value)| **value < 0.0).map(|(&index, _)| index).collect();
         for index in (0..size).filter(|&index| !is_free[index]) {
-            let pull: f64 = free.iter().zip(&values).map(|(&other, value)| gram[(other, index)] * value).sum();
-            if enters(pull, linear[index], multiplier) {
+            let product: f64 = free.iter().zip(&values).map(|(&other, value)| gram[(other, index)] * value).sum();
+            if enters(product, linear[index], multiplier) {
                 wrong.push(index);
             }
         }

@@ -1,13 +1,13 @@
 //! Speaker strengths: with a known graph, one number per speaker instead of one per edge.
 //!
-//! In: expected moments of who hears whom. Out: the strengths g, the weights s a listener gives itself, and δ, that make
-//! them likeliest: `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ_{m≠k} F[m,k] g_m`, `a[k,k] = s_k`; a listener who follows nobody
-//! hears itself. The log-odds of s_k are `c + κ·log(g_k / Σ_{m≠k} F[m,k] g_m)` and a deviation of its own: with κ = 0 all
-//! keep the same for themselves, with κ = 1 and c = 0 a listener is one more speaker to itself, as when all that are heard
-//! have the same weight. One s for all would make a speaker that few follow look strong when those few are stubborn.
+//! In: expected moments. Out: the likeliest strengths g, self-weights s and δ:
+//! `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ_{m≠k} F[m,k] g_m`, `a[k,k] = s_k`; a listener who follows nobody has self-weight one.
+//! The log-odds of s_k are `c + κ·log(g_k / Σ_{m≠k} F[m,k] g_m)` plus a deviation per listener: with κ = 0 all have the same
+//! self-weight, with κ = 1 and c = 0 a listener counts as one of its own speakers, as with equal weights. A common s would
+//! overestimate speakers whose few followers have large self-weights.
 //!
 //! Log-strengths and deviations are normal about zero with variances that are not known: those have a prior and are
-//! integrated out, so that worlds of equals draw strengths together and worlds of giants let them be.
+//! integrated out, so that similar strengths are shrunk together and very unequal ones are not.
 //!
 //! Legend: b = (1−δ)a a column; G, c its normal equations; the loss of a listener is ½bᵀGb − cᵀb.
 
@@ -17,27 +17,27 @@ use super::regressors::Regressors;
 use super::state_space::inverted;
 use faer::{Mat, MatRef};
 
-/// Steps of the search within one round; it goes on from there in the next.
+/// Steps of the search within one round; the next round continues it.
 const STEPS: usize = 30;
 
-/// Smaller shares kept by a listener have no use: their odds would be infinite.
+/// Smallest self-weight, so that log-odds are finite.
 const SMALLEST_SHARE: f64 = 1e-6;
 
-/// Strengths as they stand.
+/// Current strengths.
 #[derive(Debug, Clone)]
 pub(crate) struct Strengths {
     /// log g.
     logs: Vec<f64>,
-    /// What the log-odds of the s_k have beside what the two numbers below give them.
+    /// Deviations of the log-odds of the s_k from the line below.
     deviations: Vec<f64>,
-    /// Log-odds of s_k where a listener is as strong as all that it follows.
+    /// c: log-odds of s_k where a listener is as strong as all its speakers together.
     own: f64,
-    /// κ: how far a listener is one more speaker to itself.
+    /// κ: slope of the log-odds.
     blend: f64,
 }
 
-/// Normal numbers about zero whose variance is not known: an inverse gamma law about `variance`, worth `freedom`
-/// numbers, integrated out.
+/// Normal prior with mean zero and unknown variance; the variance has an inverse gamma prior about `variance` with
+/// `freedom` degrees of freedom and is integrated out.
 struct Prior {
     variance: f64,
     freedom: f64,
@@ -67,12 +67,12 @@ impl Prior {
     }
 }
 
-/// What one listener may hear, and what came of it.
+/// Speakers and normal equations of one listener.
 struct Listener {
     agent: usize,
     /// Speakers, by position in the columns.
     speakers: Vec<usize>,
-    /// Which of them is the listener itself.
+    /// Position of the listener itself.
     own: Option<usize>,
     gram: Mat<f64>,
     linear: Vec<f64>,
@@ -86,13 +86,13 @@ fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
 }
 
-/// Zero where there is nothing.
+/// Mean; zero of an empty slice.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 impl Strengths {
-    /// All speakers alike, and about `own` kept by each listener.
+    /// Equal strengths, with self-weights of about `own`.
     pub(crate) fn equal(agents: usize, design: &Regressors<'_>, own: f64) -> Self {
         let mut equal =
             Strengths { logs: vec![0.0; agents], deviations: vec![0.0; agents], own: 0.0, blend: OF_BLEND.0 };
@@ -101,7 +101,7 @@ impl Strengths {
         equal
     }
 
-    /// Strengths that gave these weights to the listeners themselves: the line through their log-odds, and what is left.
+    /// Given strengths, and c, κ and deviations from given self-weights by linear regression of their log-odds.
     pub(crate) fn given(strengths: &[f64], design: &Regressors<'_>, owns: impl Fn(usize) -> f64) -> Self {
         let logs: Vec<f64> = strengths.iter().map(|strength| strength.ln()).collect();
         let mut given = Strengths { deviations: vec![0.0; logs.len()], logs, own: 0.0, blend: OF_BLEND.0 };
@@ -123,7 +123,7 @@ impl Strengths {
         given
     }
 
-    /// Listeners who hear themselves and others, and log g of each less that of all the others it hears.
+    /// Listeners with a self-weight and other speakers, and log g of each less that of all its other speakers.
     fn selves<'a>(&'a self, design: &'a Regressors<'_>) -> impl Iterator<Item = (usize, f64)> + 'a {
         design.listeners.iter().enumerate().filter_map(|(position, &listener)| {
             let speakers = design.regressors(position);
@@ -138,7 +138,7 @@ impl Strengths {
         self.logs.iter().map(|log| (log - mean).exp()).collect()
     }
 
-    /// All as numbers that may be extrapolated.
+    /// All parameters as unconstrained numbers.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
         self.logs.iter().chain(&self.deviations).copied().chain([self.own, self.blend])
     }
@@ -160,7 +160,7 @@ impl Strengths {
         })
     }
 
-    /// What listeners keep for themselves in the middle: the mean of their log-odds.
+    /// Typical self-weight: from the mean of the log-odds.
     pub(crate) fn self_weight(&self, design: &Regressors<'_>) -> f64 {
         let odds = self.selves(design).map(|(listener, odds)| self.kept(listener, odds));
         logistic(mean(&odds.collect::<Vec<f64>>()))
@@ -172,7 +172,7 @@ impl Strengths {
         OF_STRENGTHS.penalty(&self.logs) + OF_DEVIATIONS.penalty(&self.deviations) + 0.5 * blend * blend
     }
 
-    /// log g of a listener less that of all others it hears, if it hears others and itself.
+    /// log g of a listener less that of all its other speakers, if it has others and itself.
     fn odds(&self, speakers: &[usize], own: Option<usize>) -> Option<f64> {
         let own = own.filter(|_| speakers.len() > 1)?;
         let others = (0..speakers.len()).filter(|place| *place != own);
@@ -246,8 +246,8 @@ impl Strengths {
     }
 }
 
-/// Strengths, self-weight and sum of weights that make the loss smallest, from where they stand; the columns b that
-/// belong to them, and that sum.
+/// Minimises the loss over strengths, self-weights and the sum of weights, starting from their current values. Returns the
+/// columns b and the sum.
 pub(crate) fn maximise(
     strengths: &mut Strengths,
     design: &Regressors<'_>,

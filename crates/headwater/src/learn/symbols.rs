@@ -1,10 +1,10 @@
 //! Symbols: when private observations come from a finite alphabet, a listener's points lie on a few parallel hyperplanes.
 //!
 //! In: the frames, a listener, a first fit and the weights of its hypotheses. Out: which symbol was seen at each step,
-//! the exact column, and whether it can be certified: a fit to rounding that chance would not give.
+//! the exact column, and whether it can be certified: an agreement to rounding error that chance does not explain.
 //!
-//! Legend: T−1 transitions of H rows each, y_t[h] = x_t[h]·b + δℓ_{s(t)}[h]; V mixes hypotheses so that quiet contrasts
-//! count more.
+//! Legend: T−1 transitions of H rows each, y_t[h] = x_t[h]·b + δℓ_{s(t)}[h]; V mixes hypotheses so that contrasts of
+//! small variance count more.
 
 use super::simplex;
 use crate::progress;
@@ -12,25 +12,25 @@ use faer::linalg::solvers::ColPivQr;
 use faer::prelude::SolveLstsq;
 use faer::{Mat, MatRef, Side};
 
-/// Where the first split of the residuals is tried; a symbol may occur once.
+/// Quantiles at which the first split of the residuals is tried.
 const QUANTILES: [f64; 13] = [0.5, 0.3, 0.7, 0.1, 0.9, 0.2, 0.8, 0.4, 0.6, 0.05, 0.95, 0.02, 0.98];
 
-/// Rounds of refitting and reassigning before a start is given up.
+/// Largest number of rounds of refitting and reassigning per start.
 const ROUNDS: usize = 60;
 
-/// More symbols than this are not looked for.
+/// Largest number of symbols.
 const MOST_SYMBOLS: usize = 6;
 
-/// A residual this small beside the first one needs no other start.
+/// Residual, relative to the first one, at which no other start is tried.
 const SETTLED: f64 = 1e-6;
 
-/// Largest residual of a certified column, in roundings of the largest log-belief.
+/// Largest residual of a certified column, in rounding errors of the largest log-belief.
 const ROUNDINGS: f64 = 64.0;
 
 /// Smallest pivot of a design of full rank, relative to the largest.
 const FULL_RANK: f64 = 1e-9;
 
-/// Symbols this far apart, in roots of the mean square distance to the own centre, are told apart without doubt.
+/// Smallest distance of clearly separated symbols, in root mean square distances to the own centre.
 pub(crate) const CLEAR: f64 = 5.0;
 
 /// Decimal digits by which a certificate must exceed chance.
@@ -43,16 +43,16 @@ pub(crate) struct Transitions {
     /// The same for y.
     pub(crate) y: Mat<f64>,
     pub(crate) ratios: usize,
-    /// Largest |Λ|: the scale of its roundings.
+    /// Largest |Λ|: the scale of rounding errors.
     pub(crate) largest: f64,
 }
 
-/// What was found for one listener.
+/// Result for one listener.
 #[derive(Debug, Clone)]
 pub(crate) struct Split {
     /// The column times 1−δ, by position in the list of regressors.
     pub(crate) weights: Vec<f64>,
-    /// Of the design within symbols, by its pivots.
+    /// Condition number of the design within symbols, by its pivots.
     pub(crate) condition: f64,
     /// Symbol at each transition.
     pub(crate) symbols: Vec<usize>,
@@ -64,7 +64,7 @@ pub(crate) struct Split {
     pub(crate) single: bool,
     /// Smallest distance between two centres over the root mean square distance of a point to its own.
     pub(crate) separation: f64,
-    /// The column on the simplex within these symbols, for points that are blurred but clearly apart.
+    /// The column on the simplex within these symbols, where they are clearly separated but not exact.
     pub(crate) constrained: Option<Vec<f64>>,
 }
 
@@ -106,7 +106,7 @@ impl Transitions {
     }
 }
 
-/// Looks for the symbols of one listener.
+/// Searches for the symbols of one listener.
 ///
 /// `first` is its fit without symbols, `mix` the H × H matrix W^{1/2}, `sum` 1−δ.
 pub(crate) fn split(
@@ -180,7 +180,7 @@ impl<'a> Problem<'a> {
         self.y.iter().enumerate().map(|(column, y)| y - heard[(column, 0)]).collect()
     }
 
-    /// Refits and reassigns until nothing moves, first on the simplex, then freely. Returns the residual left.
+    /// Refits and reassigns until convergence, first on the simplex, then without constraint. Returns the residual left.
     fn settle(&self, mut symbols: Vec<usize>, count: usize, first: &[f64]) -> Option<(f64, Vec<usize>)> {
         let mut start = first.to_vec();
         let mut left = f64::INFINITY;
@@ -202,7 +202,7 @@ impl<'a> Problem<'a> {
 
     /// Least squares with x and y centred within symbols: the total less the between-symbol part.
     fn refit(&self, symbols: &[usize], count: usize, free: bool, start: &[f64]) -> Option<Vec<f64>> {
-        // Who asked for the end has no use for symbols; whoever looks for them will notice.
+        // After a request to stop; the caller checks for it.
         if progress::stopped() {
             return None;
         }
@@ -237,7 +237,7 @@ impl<'a> Problem<'a> {
         simplex::on_simplex(&gram, &linear, self.sum, start)
     }
 
-    /// Every step to the nearest of the hyperplanes; returns the root mean square distance to it.
+    /// Assigns every step to the nearest hyperplane. Returns the root mean square distance.
     fn reassign(&self, residuals: &[f64], symbols: &[usize], count: usize) -> (Vec<usize>, f64) {
         let centres = centres(residuals, symbols, count, self.data.ratios);
         let mut error = 0.0;
@@ -282,8 +282,8 @@ impl<'a> Problem<'a> {
         best
     }
 
-    /// How far what is heard spreads along each of H directions of the hypotheses. Agents that see alike move along fewer
-    /// directions than there are hypotheses, and along the others no equation says anything.
+    /// Root mean square of the regressors along each of H directions of the hypotheses. Agents with the same observation
+    /// model move along fewer directions than there are hypotheses; along the others the equations carry no information.
     fn scales(&self) -> Vec<f64> {
         let (data, ratios) = (self.data, self.data.ratios);
         let mut products = Mat::<f64>::zeros(ratios, ratios);
@@ -424,7 +424,7 @@ fn leading(rows: &[f64], ratios: usize) -> Vec<f64> {
     let all = vec![0; rows.len() / ratios];
     let mean = centres(rows, &all, 1, ratios).pop().flatten().unwrap_or_else(|| vec![0.0; ratios]);
     let centred = |row: &[f64]| -> Vec<f64> { row.iter().zip(&mean).map(|(value, mean)| value - mean).collect() };
-    // Power iteration; a rough direction is enough to cut along.
+    // Power iteration; a rough direction is enough for a split.
     let mut direction: Vec<f64> = (0..ratios).map(|ratio| 1.0 + 0.1 * ratio as f64).collect();
     for _ in 0..50 {
         let mut next = vec![0.0; ratios];

@@ -1,4 +1,4 @@
-//! Worlds of people who post now and then, and whose posts are noisy.
+//! Worlds with irregular, noisy posts.
 //!
 //! In: a [`NoisyWorld`]. Out: a panel with silence and post counts, and its truth. Beliefs move by the paper's recursion
 //! with Gaussian private evidence and two hypotheses; in each bin an agent posts a Poisson number of times at its own rate,
@@ -6,19 +6,19 @@
 
 use crate::error::require;
 use crate::graph::{Graph, Rule};
-use crate::model::{self, Diagnostics, Innovation, Track, Truth};
+use crate::model::{self, Diagnostics, Innovation, Track, TrueHypothesis};
 use crate::panel::Times;
 use crate::{Combination, Error, Evidence, Model, Panel, Roster};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Poisson, StandardNormal};
 
-/// Who listens to whom in a [`NoisyWorld`].
+/// Structure of the network of a [`NoisyWorld`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attention {
-    /// Agent 0 is heard by most, well informed, and everybody divides attention evenly.
+    /// Agent 0 has most listeners and strong evidence; weights are equal.
     Hub,
-    /// Speakers have log-normal strengths, and listeners divide attention in proportion.
+    /// Weights are proportional to log-normal speaker strengths.
     Strengths,
 }
 
@@ -26,10 +26,10 @@ pub enum Attention {
 ///
 /// | name | default | purpose | range |
 /// |---|---|---|---|
-/// | `attention` | hub | who listens to whom | |
+/// | `attention` | hub | structure of the network | |
 /// | `agents` | 25 | N | ≥ 2 |
 /// | `edge_probability` | 0.12 | of each directed edge; 0.3 for strengths | (0, 1] |
-/// | `hub_probability` | 0.75 | that an agent hears the hub | (0, 1] |
+/// | `hub_probability` | 0.75 | of an edge from the hub to an agent | (0, 1] |
 /// | `self_weight` | 0.1 | of every listener, for strengths | [0, 1) |
 /// | `adaptation` | 0.1 | δ | (0, 1) |
 /// | `steps` | 1500 | bins | ≥ 1 |
@@ -98,15 +98,15 @@ impl NoisyWorld {
     }
 }
 
-/// Graphs drawn before we give up on one in which the answer is clear.
+/// Graphs drawn before the search ends with an error.
 const DRAWS: usize = 10_000;
 
-/// A world's beliefs as its posts show them, and the truth.
+/// The panel of a world's posts, and its true model.
 ///
 /// ```
 /// use headwater::simulate::noisy::{NoisyWorld, noisy};
 /// let (panel, truth) = noisy(&NoisyWorld { steps: 50, ..NoisyWorld::default() }).unwrap();
-/// assert!(!panel.is_complete()); // people are silent now and then
+/// assert!(!panel.is_complete()); // some bins have no post
 /// assert_eq!(headwater::influence(&truth).unwrap().ranking()[0], 0); // the hub
 /// ```
 pub fn noisy(params: &NoisyWorld) -> Result<(Panel, Model), Error> {
@@ -147,7 +147,7 @@ pub fn noisy(params: &NoisyWorld) -> Result<(Panel, Model), Error> {
                 value: rates[agent].to_string(),
                 range: "above 0 and of moderate size",
             })?;
-            // Everybody speaks once at the start, so that nobody is a stranger.
+            // Every agent posts in the first bin, so that none is without a belief.
             let count = (law.sample(&mut posting) as u32).max(u32::from(step == params.burn_in));
             let blur: f64 = StandardNormal.sample(&mut posting);
             cells.push(beliefs[agent] + params.noise * blur / f64::from(count.max(1)).sqrt());
@@ -163,7 +163,7 @@ pub fn noisy(params: &NoisyWorld) -> Result<(Panel, Model), Error> {
         evidence: Evidence::from_rows(evidence, agents, 1)?,
         adaptation,
         method: crate::Method::Given,
-        truth: Some(Truth { hypothesis: 0, agreement: 1.0 }),
+        truth: Some(TrueHypothesis { hypothesis: 0, agreement: 1.0 }),
         likelihoods: None,
         diagnostics: Diagnostics::default(),
         track: Track::default(),
@@ -171,7 +171,7 @@ pub fn noisy(params: &NoisyWorld) -> Result<(Panel, Model), Error> {
     Ok((panel, truth))
 }
 
-/// Weights of a graph with one clear origin: everybody's opinion can be traced to the same agents, the hub among them.
+/// Weights of a graph with one source component, in which the hub is the most central agent.
 fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, Error> {
     let agents = params.agents;
     for _ in 0..DRAWS {
@@ -187,7 +187,7 @@ fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, E
         }
         let graph = Graph::new(agents, edges)?;
         let combination = match params.attention {
-            Attention::Hub => graph.weigh(Rule::Uniform, rng)?,
+            Attention::Hub => graph.weigh_with(Rule::Uniform, rng)?,
             Attention::Strengths => {
                 let strengths: Vec<f64> = (0..agents)
                     .map(|_| <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng).exp())
@@ -212,7 +212,7 @@ fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, E
     })
 }
 
-/// Everybody keeps `own` for itself and divides the rest in proportion to the strengths of whom it follows.
+/// Weights with self-weight `own` and the rest in proportion to the strengths of the speakers.
 pub fn by_strength(graph: &Graph, strengths: &[f64], own: f64) -> Result<Combination, Error> {
     let mut triplets = Vec::new();
     for (listener, speakers) in graph.speakers().iter().enumerate() {

@@ -5,11 +5,11 @@ use crate::claim::{ClaimStatus, NONE, PaperClaim};
 use crate::curves::{SeedRange, curve, even, final_mean, mean, reference, twice};
 use crate::experiment::{ExperimentContext, ExperimentResult, NamedFigure};
 use crate::simulation::{self, PaperNetwork};
-use faer::MatRef;
+use headwater::Frame;
 use headwater::learn::gsl::{Gsl, GslParams};
 use headwater::learn::track::{TrackParams, Tracker};
 use headwater::model::ChangeKind;
-use headwater::simulate::{Change, WorldParams};
+use headwater::simulate::{ScheduledChange, WorldParams};
 use headwater::words::number;
 use headwater_report::{Axis, Chart, ChartSeries, Figure};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(crate) fn topology(context: &ExperimentContext<'_>) -> Result<ExperimentResu
     let network = PaperNetwork::find(context.released)?;
     let (seeds, steps, rates) = (context.seeds(), context.pick(40_000, 120_000), [0.1, 0.3]);
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
-    let change = Change::Topology { every: EVERY, probability: FLIPS };
+    let change = ScheduledChange::Topology { every: EVERY, probability: FLIPS };
     let found: Vec<DriftErrors> =
         context.jobs.all(&keys, |index| follow(&network, change, steps, &rates, seeds[index]))?;
     let drawn = even(steps, POINTS);
@@ -153,7 +153,7 @@ pub(crate) fn state(context: &ExperimentContext<'_>) -> Result<ExperimentResult,
     let network = PaperNetwork::find(context.released)?;
     let (seeds, steps) = (context.seeds(), 70_000);
     let keys: Vec<String> = seeds.iter().map(|seed| format!("seed-{seed}")).collect();
-    let change = Change::State { at: TURN, to: Some(TURNED) };
+    let change = ScheduledChange::State { at: TURN, to: Some(TURNED) };
     let found: Vec<DriftErrors> =
         context.jobs.all(&keys, |index| follow(&network, change, steps, &[0.1], seeds[index]))?;
     let drawn = even(steps, POINTS);
@@ -226,14 +226,13 @@ const WITHIN: usize = 200;
 
 fn follow(
     network: &PaperNetwork,
-    change: Change,
+    change: ScheduledChange,
     steps: usize,
     rates: &[f64],
     seed: u64,
 ) -> Result<DriftErrors, Error> {
     let mut world = network.world(WorldParams { changes: vec![change], ..simulation::released(seed, steps) })?;
     let roster = world.roster().clone();
-    let (agents, ratios) = (roster.agents().len(), roster.ratios());
     let params = |rate: &f64| GslParams { learning_rate: *rate, ..GslParams::default() };
     let mut learners: Vec<Gsl> =
         rates.iter().map(|rate| Gsl::new(roster.clone(), params(rate))).collect::<Result<_, _>>()?;
@@ -250,11 +249,11 @@ fn follow(
     let mut reported = Vec::new();
     for step in 1..=steps {
         let frame = world.next_frame()?;
-        let matrix = MatRef::from_column_major_slice(frame, agents, ratios);
+        let frame = Frame::new(tracker.roster(), frame)?;
         for learner in &mut learners {
-            learner.learn(matrix)?;
+            learner.observe(&frame)?;
         }
-        reported.extend(tracker.push(frame)?);
+        reported.extend(tracker.observe(&frame)?.changes);
         if drawn.next_if_eq(&step).is_some() {
             let truth = world.truth().combination.to_columns();
             for (curve, learner) in errors.paper.iter_mut().zip(&learners) {
@@ -264,9 +263,9 @@ fn follow(
             errors.ours.push(learned.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum());
         }
     }
-    reported.extend(std::iter::from_fn(|| tracker.rest()));
+    reported.extend(tracker.flush());
     let wanted = match change {
-        Change::State { .. } => ChangeKind::State,
+        ScheduledChange::State { .. } => ChangeKind::State,
         _ => ChangeKind::Topology,
     };
     let events: Vec<usize> = world.events().iter().map(|event| event.step).collect();

@@ -214,13 +214,8 @@ fn fit(network: &TwitterNetwork, panel: &Panel, method: CompetingMethod, seed: u
         }
     };
     let found = influence(&model)?;
-    let known = GroundTruth {
-        roster: model.roster.clone(),
-        combination: Some(Combination::from_triplets(network.edges.clone(), panel.agents())?),
-        evidence: None,
-        adaptation: None,
-        share: None,
-    };
+    let mut known = GroundTruth::new(model.roster.clone());
+    known.combination = Some(Combination::from_triplets(network.edges.clone(), panel.agents())?);
     let auc = compare(&model, &known, 1)?.edge_auc;
     Ok(MethodFit { centrality: found.centrality.values, influence: found.influence, auc })
 }

@@ -1,132 +1,38 @@
 //! The paper's learner, graph social learning (Algorithm 1): a stochastic gradient on the one-step forecast error.
 //!
-//! In: frames Λ_i, one at a time ([`Gsl::learn`]) or a panel block by block ([`Gsl::advance`]). Out: a [`Step`] for each,
-//! and a [`Model`] on demand. What the window is stays in this room.
+//! In: frames Λ_i, one at a time ([`Gsl::observe`]) or a panel block by block ([`Gsl::advance`]). Out: an [`Update`] for
+//! each, and a [`Model`] on demand.
 //!
 //! Legend for the kernels: x = Λ_{i−1} − m0, y = Λ_i − m1 with m1, m0 the window means, c = 1−δ, μ the learning rate;
-//! the update is A ← A + μc·x(y − c·Aᵀx)ᵀ, which is the paper's with its L̂ folded in. Columns of A do not see each other.
+//! the update is A ← A + μc·x(y − c·Aᵀx)ᵀ, which is the paper's with its L̂ substituted. Columns of A are updated independently.
 //!
 //! The block form does B of these updates at once. Their regressors are common to all columns, so with X and Y the
 //! N × BH matrices of the block and G the strictly block-lower part of XᵀX,
 //! (I + μc²G) R = Yᵀ − c·XᵀA and A ← A + μc·XR give the same A as B single steps, at the speed of matrix products;
-//! row i of R is the residual that step i met.
+//! row i of R is the residual of step i.
 
-use super::Method;
+mod kernels;
+mod params;
+mod tuning;
+
+pub use kernels::project_on_simplex;
+pub use params::{Constraint, GslParams};
+pub use tuning::{candidates, held_out, sparser, stability_bound};
+
 use super::forecast::{self, Forecast};
-use crate::combination::dot;
-use crate::error::require;
-use crate::model::{self, Column, Diagnostics, Skill};
-use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
+use super::{Method, StreamingLearner, Update};
+use crate::model::{self, ColumnDiagnostics, Diagnostics, Skill};
+use crate::{Combination, Error, Evidence, Frame, Model, Panel, Roster, progress};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef, Par};
+use kernels::{coupling, single, total};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use tuning::bound;
 
-/// What each column of A must satisfy after an update.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Constraint {
-    /// Nothing, as in the paper.
-    #[default]
-    Free,
-    /// Non-negative and summing to one: the nearest such column.
-    Simplex,
-}
-
-/// Parameters of [`Gsl`].
-///
-/// | name | default | purpose | range |
-/// |---|---|---|---|
-/// | `adaptation` | 0.05 | δ, the weight of private evidence in a belief | (0, 1) |
-/// | `window` | 50 | M, steps in the running means | ≥ 1 |
-/// | `learning_rate` | 0.1 | μ | > 0 |
-/// | `batch` | 1 | W, steps averaged into one update | ≥ 1 |
-/// | `sparsity` | 0 | α, soft threshold μα after each update | ≥ 0 |
-/// | `passes` | 1 | times the data are gone through | ≥ 1 |
-/// | `constraint` | free | what columns must satisfy | |
-/// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
-/// | `evidence` | none | L̄ where it is known; the regressors are then not centred | N × H |
-/// | `initial` | none | the first weights, column by column; equal weights when not given | N² numbers |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GslParams {
-    /// δ.
-    pub adaptation: f64,
-    /// M.
-    pub window: usize,
-    /// μ.
-    pub learning_rate: f64,
-    /// W.
-    pub batch: usize,
-    /// α.
-    pub sparsity: f64,
-    /// How often the panel is gone through.
-    pub passes: usize,
-    /// What columns must satisfy.
-    pub constraint: Constraint,
-    /// For each listener the speakers it may hear.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub support: Option<Vec<Vec<usize>>>,
-    /// L̄, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Evidence>,
-    /// The first weights, column by column.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial: Option<Vec<f64>>,
-}
-
-impl Default for GslParams {
-    fn default() -> Self {
-        GslParams {
-            adaptation: 0.05,
-            window: 50,
-            learning_rate: 0.1,
-            batch: 1,
-            sparsity: 0.0,
-            passes: 1,
-            constraint: Constraint::Free,
-            support: None,
-            evidence: None,
-            initial: None,
-        }
-    }
-}
-
-impl GslParams {
-    /// Whether every parameter is in its range.
-    pub fn check(&self) -> Result<(), Error> {
-        model::check_adaptation(self.adaptation)?;
-        require((1..=LONGEST).contains(&self.window), "window", self.window, "between 1 and 10⁹")?;
-        let rate = self.learning_rate;
-        require(rate > 0.0 && rate.is_finite(), "learning-rate", rate, "a positive number")?;
-        require((1..=LONGEST).contains(&self.batch), "batch", self.batch, "between 1 and 10⁹")?;
-        require(self.sparsity >= 0.0 && self.sparsity.is_finite(), "sparsity", self.sparsity, "zero or more")?;
-        require(self.passes >= 1, "passes", self.passes, "at least 1")
-    }
-
-    /// Frames that make the first update possible.
-    pub fn needed(&self) -> usize {
-        self.window + 1 + self.batch
-    }
-}
-
-/// Windows and batches longer than this are slips of the keyboard.
-const LONGEST: usize = 1_000_000_000;
-
-/// What one call of [`Gsl::learn`] or [`Gsl::advance`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Step {
-    /// Frames seen in this pass, the new ones included.
-    pub seen: usize,
-    /// The pass, from 0.
-    pub pass: usize,
-    /// One-step forecasts made, each before its frame was learned from. Of a panel only those of its second half, in
-    /// the first pass, count: before, the learner is still finding its feet, and later it has seen the frames.
-    pub forecast: Forecast,
-}
-
-/// Below this many agents single steps beat the block kernel (measured: `cargo bench --bench gsl`).
+/// Below this many agents single steps are faster than the block kernel (measured: `cargo bench --bench gsl`).
 const BLOCK_AGENTS: usize = 96;
 
 /// Columns of A per task; a function of N alone, so that the thread count changes no bit.
@@ -139,17 +45,17 @@ fn block_width(agents: usize) -> usize {
     (agents / 2).clamp(32, 128)
 }
 
-/// The learner. Serialisable at any step; reloaded, it continues bit for bit.
+/// The learner. Saved at any step and loaded again, it continues with the same bits.
 ///
 /// ```
-/// use headwater::{Roster, learn::gsl::{Gsl, GslParams}};
-/// use faer::mat;
+/// use headwater::{Frame, Roster, learn::gsl::{Gsl, GslParams}};
 /// let params = GslParams { window: 1, learning_rate: 1.0, adaptation: 0.5, ..GslParams::default() };
-/// let mut gsl = Gsl::new(Roster::numbered(2, 2).unwrap(), params).unwrap();
-/// gsl.learn(mat![[0.0], [0.0]].as_ref()).unwrap();
-/// gsl.learn(mat![[2.0], [0.0]].as_ref()).unwrap();
-/// // x = (2, 0), y = (1, 1), prediction ½·Aᵀx = (½, ½), so row 0 of A grows by ½·2·½.
-/// gsl.learn(mat![[3.0], [1.0]].as_ref()).unwrap();
+/// let roster = Roster::numbered(2, 2).unwrap();
+/// let mut gsl = Gsl::new(roster.clone(), params).unwrap();
+/// for frame in [[0.0, 0.0], [2.0, 0.0], [3.0, 1.0]] {
+///     gsl.observe(&Frame::new(&roster, &frame).unwrap()).unwrap();
+/// }
+/// // At the third frame x = (2, 0), y = (1, 1), prediction ½·Aᵀx = (½, ½), so row 0 of A grows by ½·2·½.
 /// assert_eq!(gsl.combination().to_columns(), [1.0, 0.5, 1.0, 0.5]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -159,7 +65,7 @@ pub struct Gsl {
     known: Option<Evidence>,
     /// Allowed speakers of each listener, ascending.
     support: Option<Vec<Vec<usize>>>,
-    /// Where it started, unless from equal weights.
+    /// Initial weights, unless equal.
     initial: Option<Vec<f64>>,
     /// A, column by column.
     columns: Vec<f64>,
@@ -193,7 +99,7 @@ struct Pending {
 }
 
 impl Gsl {
-    /// A learner that has seen nothing.
+    /// A learner before its first frame.
     pub fn new(roster: Roster, mut params: GslParams) -> Result<Self, Error> {
         params.check()?;
         // Kept beside the other parameters while learning, and recorded with them in the model.
@@ -234,7 +140,7 @@ impl Gsl {
         }
     }
 
-    /// Starts from these weights instead.
+    /// Replaces the initial weights.
     pub fn starting_from(mut self, initial: &Combination) -> Result<Self, Error> {
         same("agents of the initial matrix", initial.agents(), self.agents())?;
         self.columns = initial.to_columns();
@@ -273,7 +179,7 @@ impl Gsl {
         Ok(self)
     }
 
-    /// Sets the weights to where learning starts.
+    /// Sets the weights to their initial values.
     fn start(&mut self) {
         let agents = self.agents();
         if let Some(initial) = &self.initial {
@@ -286,7 +192,7 @@ impl Gsl {
         self.restrict();
     }
 
-    /// A learner that has seen nothing yet, with the same knowledge and start but these parameters.
+    /// A learner before its first frame, with the same support, evidence and initial weights but these parameters.
     pub fn afresh(&self, params: GslParams) -> Result<Self, Error> {
         let mut fresh = Gsl::new(self.roster.clone(), params)?;
         fresh.known.clone_from(&self.known);
@@ -301,7 +207,7 @@ impl Gsl {
         self.known.is_some()
     }
 
-    /// Whether the parts of a learner read from elsewhere fit together.
+    /// Whether the parts of a learner that was read from a file are consistent.
     pub fn is_sound(&self) -> bool {
         let (agents, ratios) = (self.agents(), self.ratios());
         let cells = agents * ratios;
@@ -344,49 +250,36 @@ impl Gsl {
     }
 
     /// Learns from the next frame, N × H. One update, O(N²H), once M+1 frames (and a batch) are there.
-    pub fn learn(&mut self, frame: MatRef<'_, f64>) -> Result<Step, Error> {
-        let (agents, ratios) = (self.agents(), self.ratios());
-        if (frame.nrows(), frame.ncols()) != (agents, ratios) {
-            return Err(Error::Shape {
-                what: "frame",
-                met: format!("{}×{}", frame.nrows(), frame.ncols()),
-                wanted: format!("{agents}×{ratios}"),
-            });
-        }
-        let cells: Vec<f64> = (0..agents * ratios).map(|cell| frame[(cell % agents, cell / agents)]).collect();
-        if let Some(bad) = cells.iter().position(|value| !value.is_finite()) {
-            return Err(Error::Belief {
-                hypothesis: self.roster.hypotheses()[bad / agents + 1].clone(),
-                problem: format!("met {} for agent {:?}; a log-ratio must be a finite number", cells[bad], {
-                    &self.roster.agents()[bad % agents]
-                }),
-            });
-        }
+    ///
+    /// A belief that was filled in counts like any other. Errors: as [`StreamingLearner::observe`], and
+    /// [`Error::Diverged`].
+    pub fn observe(&mut self, frame: &Frame<'_>) -> Result<Update, Error> {
+        frame.check(&self.roster)?;
         let mut forecast = Forecast::default();
-        self.take(&cells, 0);
+        self.take(frame.cells(), 0);
         if self.pending.steps >= self.params.batch {
             self.update(0, &mut forecast)?;
         }
-        Ok(self.step(forecast))
+        Ok(self.updated(forecast))
     }
 
-    /// Learns from the next frames of a panel, at most about `limit` of them, and goes on to the next pass when the
-    /// panel is through. `None` when all passes are done. However the calls are cut, the result has the same bits.
+    /// Learns from the next frames of a panel, at most about `limit` of them, and begins the next pass at its end. `None`
+    /// when all passes are done. The result has the same bits for any sequence of limits.
     ///
     /// The panel must be complete (see [`Panel::carry_forward`]) and the same at every call.
-    pub fn advance(&mut self, panel: &Panel, limit: usize) -> Result<Option<Step>, Error> {
+    pub fn advance(&mut self, panel: &Panel, limit: usize) -> Result<Option<Update>, Error> {
         let count_from = if self.pass == 0 { panel.steps() / 2 } else { usize::MAX };
         self.advance_within(panel, 0..panel.steps(), limit, count_from)
     }
 
-    /// [`Gsl::advance`] on a stretch of a panel; forecasts count from frame `count_from` of the stretch on.
+    /// [`Gsl::advance`] on a range of steps; forecasts count from frame `count_from` of the range on.
     fn advance_within(
         &mut self,
         panel: &Panel,
         stretch: Range<usize>,
         limit: usize,
         count_from: usize,
-    ) -> Result<Option<Step>, Error> {
+    ) -> Result<Option<Update>, Error> {
         if panel.roster() != &self.roster {
             return Err(Error::Shape {
                 what: "panel",
@@ -424,11 +317,10 @@ impl Gsl {
         if self.window.seen == stretch.len() && self.params.batch == 1 && self.pending.steps > 0 {
             self.update(count_from, &mut forecast).map_err(|error| self.with_bound(error, panel))?;
         }
-        Ok(Some(self.step(forecast)))
+        Ok(Some(self.updated(forecast)))
     }
 
-    /// Whether the last frames learned from are the panel's at the same steps: a learner is only continued on the data
-    /// it was stopped on.
+    /// Whether the last frames learned from are the panel's at the same steps, so that learning can continue on it.
     pub fn remembers(&self, panel: &Panel) -> bool {
         let width = self.agents() * self.ratios();
         let held = self.window.seen.min(self.params.window + 1);
@@ -440,7 +332,7 @@ impl Gsl {
             })
     }
 
-    /// Begins the next pass: the window and the batch start anew, the weights stay.
+    /// Begins the next pass: window and batch are emptied, the weights are kept.
     pub fn restart(&mut self) {
         self.window.seen = 0;
         self.window.sum.fill(0.0);
@@ -449,8 +341,9 @@ impl Gsl {
         self.pass += 1;
     }
 
-    fn step(&self, forecast: Forecast) -> Step {
-        Step { seen: self.window.seen, pass: self.pass, forecast }
+    fn updated(&self, forecast: Forecast) -> Update {
+        let ready = self.window.seen > self.params.window;
+        Update { seen: self.window.seen, pass: self.pass, ready, forecast, changes: Vec::new() }
     }
 
     fn is_linear(&self) -> bool {
@@ -470,7 +363,7 @@ impl Gsl {
         (block_width(self.agents()) / self.ratios()).max(1)
     }
 
-    /// Takes a frame into the window; once the window is full, x and y of this step join the pending ones.
+    /// Adds a frame to the window; once the window is full, x and y of this step are added to the pending ones.
     fn take(&mut self, frame: &[f64], count_from: usize) {
         let (window, seen) = (self.params.window, self.window.seen);
         let slots = window + 1;
@@ -611,7 +504,7 @@ impl Gsl {
         }
     }
 
-    /// Clears what the support forbids.
+    /// Sets weights outside of the support to zero.
     fn restrict(&mut self) {
         let Some(support) = &self.support else { return };
         let agents = self.roster.agents().len();
@@ -641,7 +534,7 @@ impl Gsl {
     /// A as learned so far.
     pub fn combination(&self) -> Combination {
         let dense = Combination::from_columns(self.columns.clone(), self.agents())
-            .expect("updates that leave the numbers are errors");
+            .expect("an update that overflows is an error");
         if self.support.is_some() { dense.to_sparse() } else { dense }
     }
 
@@ -669,7 +562,7 @@ impl Gsl {
         Evidence::from_matrix(evidence.as_ref())
     }
 
-    /// The model as of now, from what a stream leaves behind: θ* from the frames of the window.
+    /// The model as of now, with θ* from the frames of the window.
     pub fn model(&self) -> Result<Model, Error> {
         self.clone().into_model()
     }
@@ -689,7 +582,7 @@ impl Gsl {
         let combination = if self.support.is_some() { dense.to_sparse() } else { dense };
         let sums = combination.column_sums();
         let spread = sums.iter().fold(f64::MIN, |a, b| a.max(*b)) - sums.iter().fold(f64::MAX, |a, b| a.min(*b));
-        let statistical = |agent: &String| Column::statistical(agent, self.roster.ratios());
+        let statistical = |agent: &String| ColumnDiagnostics::statistical(agent, self.roster.ratios());
         let columns = self.roster.agents().iter().map(statistical).collect();
         Ok(Model {
             truth: Some(model::settled(&recent, self.params.adaptation)),
@@ -721,6 +614,20 @@ impl Gsl {
     }
 }
 
+impl StreamingLearner for Gsl {
+    fn roster(&self) -> &Roster {
+        Gsl::roster(self)
+    }
+
+    fn observe(&mut self, frame: &Frame<'_>) -> Result<Update, Error> {
+        Gsl::observe(self, frame)
+    }
+
+    fn model(&self) -> Result<Model, Error> {
+        Gsl::model(self)
+    }
+}
+
 fn same(what: &'static str, met: usize, wanted: usize) -> Result<(), Error> {
     if met == wanted {
         return Ok(());
@@ -737,213 +644,6 @@ impl Pending {
     }
 }
 
-/// Summed in the order of the tasks, whichever thread finished first.
-fn total(parts: impl IntoIterator<Item = [f64; 2]>) -> [f64; 2] {
-    parts.into_iter().fold([0.0; 2], |sum, part| [sum[0] + part[0], sum[1] + part[1]])
-}
-
-/// One update of one column: all H residuals first, then the rank-H change. Returns the squared residuals.
-fn single(column: &mut [f64], x: &[f64], y: &[f64], listener: usize, ratios: usize, keep: f64, rate: f64) -> f64 {
-    let agents = column.len();
-    let residual = |ratio: usize, column: &[f64]| {
-        y[ratio * agents + listener] - keep * dot(column, &x[ratio * agents..(ratio + 1) * agents])
-    };
-    match ratios {
-        1 => {
-            let residual = residual(0, column);
-            axpy(column, rate * residual, x);
-            residual * residual
-        }
-        4 => {
-            // The paper's five hypotheses: the change of all four ratios in one pass over the column.
-            let residuals: [f64; 4] = std::array::from_fn(|ratio| residual(ratio, column));
-            let [r0, r1, r2, r3] = residuals.map(|residual| rate * residual);
-            let (x01, x23) = x.split_at(2 * agents);
-            let ((x0, x1), (x2, x3)) = (x01.split_at(agents), x23.split_at(agents));
-            for speaker in 0..agents {
-                column[speaker] += (r0 * x0[speaker] + r1 * x1[speaker]) + (r2 * x2[speaker] + r3 * x3[speaker]);
-            }
-            residuals.iter().map(|residual| residual * residual).sum()
-        }
-        _ => {
-            let residuals: Vec<f64> = (0..ratios).map(|ratio| residual(ratio, column)).collect();
-            residuals.iter().zip(x.chunks_exact(agents)).for_each(|(residual, x)| axpy(column, rate * residual, x));
-            residuals.iter().map(|residual| residual * residual).sum()
-        }
-    }
-}
-
-fn axpy(column: &mut [f64], change: f64, x: &[f64]) {
-    column.iter_mut().zip(x).for_each(|(a, x)| *a += change * x);
-}
-
-/// I + μc²G, G the strictly block-lower part of XᵀX with H × H blocks.
-fn coupling(x: MatRef<'_, f64>, ratios: usize, factor: f64) -> Mat<f64> {
-    /// Rows per task; fixed, for the same bits on any number of threads.
-    const ROWS: usize = 32;
-    let width = x.ncols();
-    let strips: Vec<Mat<f64>> = (0..width.div_ceil(ROWS))
-        .into_par_iter()
-        .map(|strip| {
-            let first = strip * ROWS;
-            let rows = ROWS.min(width - first);
-            let mut out = Mat::zeros(rows, first + rows);
-            let left = x.subcols(first, rows);
-            matmul(out.as_mut(), Accum::Replace, left.transpose(), x.subcols(0, first + rows), factor, Par::Seq);
-            out
-        })
-        .collect();
-    Mat::from_fn(width, width, |row, column| {
-        if row == column {
-            1.0
-        } else if row / ratios > column / ratios {
-            strips[row / ROWS][(row % ROWS, column)]
-        } else {
-            0.0
-        }
-    })
-}
-
-/// The nearest point with non-negative entries that sum to one.
-///
-/// ```
-/// let mut column = [0.8, 0.6, -1.0];
-/// headwater::learn::gsl::project_on_simplex(&mut column);
-/// assert!((column[0] - 0.6).abs() < 1e-15 && (column[1] - 0.4).abs() < 1e-15 && column[2] == 0.0);
-/// ```
-pub fn project_on_simplex(column: &mut [f64]) {
-    let mut sorted = column.to_vec();
-    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-    let mut sum = 0.0;
-    let mut shift = 0.0;
-    for (index, value) in sorted.iter().enumerate() {
-        sum += value;
-        let candidate = (sum - 1.0) / (index + 1) as f64;
-        if *value > candidate {
-            shift = candidate;
-        }
-    }
-    column.iter_mut().for_each(|value| *value = (*value - shift).max(0.0));
-}
-
-/// The largest learning rate that is stable on this panel, 2/((1−δ)²λ_max), λ_max of the regressors' second moment.
-///
-/// Taken over at most about a thousand steps spread evenly over the panel.
-pub fn stability_bound(panel: &Panel, params: &GslParams, known_evidence: bool) -> Result<f64, Error> {
-    params.check()?;
-    let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
-    if steps < params.needed() {
-        return Err(Error::NotReady { seen: steps, needed: params.needed() });
-    }
-    let most = if agents <= 64 { 4096 } else { 128 } / ratios;
-    let first = params.window + 1;
-    let count = (steps - first).min(most.max(2));
-    let width = agents * ratios;
-    let frame = |step: usize| &panel.cells()[step * width..(step + 1) * width];
-    let scale = 1.0 / params.window as f64;
-    let mut x = Vec::with_capacity(count * width);
-    for sample in 0..count {
-        let step = first + sample * (steps - first) / count;
-        let start = x.len();
-        x.extend_from_slice(frame(step - 1));
-        if !known_evidence {
-            for earlier in step - 1 - params.window..step - 1 {
-                axpy(&mut x[start..], -scale, frame(earlier));
-            }
-        }
-    }
-    let x = MatRef::from_column_major_slice(&x, agents, count * ratios).to_owned();
-    Ok(bound(x, ratios, params.adaptation, false))
-}
-
-/// 2/((1−δ)²λ_max) from regressors side by side; `centre` subtracts their mean first.
-fn bound(mut x: Mat<f64>, ratios: usize, adaptation: f64, centre: bool) -> f64 {
-    let (agents, columns) = (x.nrows(), x.ncols());
-    let count = (columns / ratios).max(1) as f64;
-    if centre {
-        for agent in 0..agents {
-            for ratio in 0..ratios {
-                let mean = (ratio..columns).step_by(ratios).map(|column| x[(agent, column)]).sum::<f64>() / count;
-                (ratio..columns).step_by(ratios).for_each(|column| x[(agent, column)] -= mean);
-            }
-        }
-    }
-    let gram = if agents <= columns { &x * x.transpose() } else { x.transpose() * &x };
-    let keep = 1.0 - adaptation;
-    2.0 * count / (keep * keep * largest_eigenvalue(&gram))
-}
-
-/// Power iteration on a positive semi-definite matrix; the bound needs two digits, it gets six.
-fn largest_eigenvalue(matrix: &Mat<f64>) -> f64 {
-    let size = matrix.nrows();
-    let mut v = Mat::from_fn(size, 1, |row, _| 1.0 + (row as f64 * 0.618).fract());
-    let mut value = 0.0;
-    for _ in 0..1000 {
-        let next = matrix * &v;
-        let norm = next.norm_l2();
-        if norm == 0.0 || !norm.is_finite() {
-            return norm;
-        }
-        let settled = (norm - value).abs() <= 1e-6 * norm;
-        value = norm;
-        v = faer::Scale(1.0 / norm) * next;
-        if settled {
-            break;
-        }
-    }
-    value
-}
-
-/// Share of a panel that [`held_out`] keeps from the learner.
-const HELD_OUT: f64 = 0.2;
-
-/// Forecast errors on the last fifth of a panel, by a learner that has seen only the rest and learns no more.
-///
-/// `learner` must be fresh.
-pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
-    let split = panel.steps() - (panel.steps() as f64 * HELD_OUT).ceil() as usize;
-    let overlap = learner.params.window + 1;
-    if split < learner.params.needed() {
-        let needed = (learner.params.needed() as f64 / (1.0 - HELD_OUT)).ceil() as usize + 1;
-        return Err(Error::NotReady { seen: panel.steps(), needed });
-    }
-    while learner.advance_within(panel, 0..split, usize::MAX, usize::MAX)?.is_some() {}
-    learner.restart();
-    // A learner that does not learn: every update is zero.
-    learner.params.learning_rate = 0.0;
-    learner.params.batch = 1;
-    learner.params.passes = 0;
-    let mut forecast = Forecast { from: split, ..Forecast::default() };
-    while let Some(step) = learner.advance_within(panel, split - overlap..panel.steps(), usize::MAX, 0)? {
-        forecast.add(&step.forecast);
-    }
-    Ok(Forecast { end: panel.steps(), ..forecast })
-}
-
-/// Settings worth trying on this panel: windows up to a fifth of it, learning rates below the stability bound.
-/// `known_evidence` as in [`stability_bound`].
-pub fn candidates(panel: &Panel, base: &GslParams, known_evidence: bool) -> Result<Vec<GslParams>, Error> {
-    let mut out = Vec::new();
-    for window in [2, 10, 50, 200] {
-        if window > 2 && window > panel.steps() / 5 {
-            continue;
-        }
-        let params = GslParams { window, ..base.clone() };
-        let bound = stability_bound(panel, &params, known_evidence)?;
-        for share in [0.003, 0.01, 0.03, 0.1, 0.3] {
-            out.push(GslParams { learning_rate: share * bound, ..params.clone() });
-        }
-    }
-    Ok(out)
-}
-
-/// Sparsities worth trying once window and learning rate are chosen, none included.
-pub fn sparser(best: &GslParams, agents: usize) -> Vec<GslParams> {
-    // A threshold of 1/N would remove uniform weights in 1/μ steps.
-    let unit = 1.0 / agents as f64;
-    [0.003, 0.01, 0.03, 0.1].map(|share| GslParams { sparsity: share * unit, ..best.clone() }).to_vec()
-}
-
 /// Learns a whole panel and returns the model with its forecast skill.
 ///
 /// With one pass the forecasts of the second half are made before their frames are learned from; with several passes
@@ -954,8 +654,8 @@ pub fn sparser(best: &GslParams, agents: usize) -> Vec<GslParams> {
 pub fn gsl(panel: &Panel, params: &GslParams) -> Result<Model, Error> {
     let mut learner = Gsl::new(panel.roster().clone(), params.clone())?;
     let mut forecast = Forecast { from: panel.steps() / 2, ..Forecast::default() };
-    while let Some(step) = learner.advance(panel, usize::MAX)? {
-        forecast.add(&step.forecast);
+    while let Some(update) = learner.advance(panel, usize::MAX)? {
+        forecast.add(&update.forecast);
     }
     if params.passes > 1 {
         forecast = held_out(panel, learner.afresh(params.clone())?)?;

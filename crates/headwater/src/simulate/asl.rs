@@ -1,16 +1,11 @@
-//! The garden: worlds of agents with known answers.
-//!
-//! In: [`WorldParams`] and perhaps a graph. Out: a [`World`] that yields one frame after another, and its truth as a
-//! [`Model`]. The recursion is the paper's: adapt ψ ∝ L^δ μ^{1−δ}, combine μ ∝ Π ψ^a; [`World::next_frame`] runs it in
-//! log-ratios, Λ_i = (1−δ)AᵀΛ_{i−1} + δL_i, [`World::next_beliefs`] in belief space, and a test holds them together.
-//!
-//! Each purpose draws from its own stream of one seeded generator, so that, say, more silence changes no observation.
+//! Adaptive social learning: a world that runs the paper's recursion.
 
-pub mod noisy;
-
+use super::likelihoods::{draw_likelihoods, moments};
+use super::network::{DRAWS, draw_graph};
+use super::{ScheduledChange, WorldParams};
 use crate::error::require;
 use crate::graph::{Disconnected, Graph, Rule};
-use crate::model::{self, Diagnostics, Innovation, Likelihood, Track, Truth};
+use crate::model::{Diagnostics, Innovation, Likelihood, Track, TrueHypothesis};
 use crate::panel::{LARGEST_LOG_RATIO, Times};
 use crate::{Combination, Error, Evidence, Model, Panel, Roster, progress};
 use rand::seq::SliceRandom;
@@ -18,244 +13,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
-use std::str::FromStr;
 
-/// How many graphs are drawn before we give up on strong connection.
-const DRAWS: usize = 10_000;
-
-/// Networks are drawn pair by pair; beyond this that takes hours.
-const MOST_AGENTS: usize = 1_000_000;
-
-/// Bounds on probabilities of the appendix's generator. Note P3.
-const SMALLEST_LIKELIHOOD: f64 = 0.02;
-
-/// Shape of a random network. All are undirected; every agent also hears itself.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Network {
-    /// Each pair with the same probability.
-    Er,
-    /// Agent 0 with everyone.
-    Star,
-    /// Newcomers attach to two others in proportion to their links.
-    Preferential,
-    /// Groups of consecutive agents; pairs of different groups are ten times less likely.
-    Blocks {
-        /// Number of groups.
-        groups: usize,
-    },
-}
-
-/// How private observations depend on the hypothesis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Likelihoods {
-    /// A coin per agent, by the generator of the paper's appendix.
-    Appendix,
-    /// A coin per agent, by the formula of the authors' released simulations. Note P4.
-    Released,
-    /// Gaussian observations of unit variance and this dimension, means drawn per hypothesis.
-    Gaussian {
-        /// Dimension.
-        dimension: usize,
-    },
-}
-
-/// What changes while a world runs. Steps count written frames; the frame of that number is the first changed one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Change {
-    /// Every so many steps each off-diagonal entry of the adjacency matrix flips with this probability.
-    Topology {
-        /// Period.
-        every: usize,
-        /// Probability.
-        probability: f64,
-    },
-    /// The true state changes once, to this one or to another at random.
-    State {
-        /// When.
-        at: usize,
-        /// To which.
-        to: Option<usize>,
-    },
-    /// Once, other agents become the influential ones and all private likelihoods are drawn anew.
-    Likelihoods {
-        /// When.
-        at: usize,
-    },
-}
-
-/// As the command line writes it: `appendix`, `released`, `gaussian` or `gaussian:DIM`.
-///
-/// ```
-/// use headwater::simulate::Likelihoods;
-/// assert_eq!("gaussian:2".parse(), Ok(Likelihoods::Gaussian { dimension: 2 }));
-/// ```
-impl FromStr for Likelihoods {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let found = match text.split_once(':') {
-            None if text == "appendix" => Some(Likelihoods::Appendix),
-            None if text == "released" => Some(Likelihoods::Released),
-            None if text == "gaussian" => Some(Likelihoods::Gaussian { dimension: 1 }),
-            Some(("gaussian", dimension)) => {
-                let dimension = dimension.parse().ok().filter(|dimension| *dimension > 0);
-                dimension.map(|dimension| Likelihoods::Gaussian { dimension })
-            }
-            _ => None,
-        };
-        found.ok_or_else(|| Error::Parameter {
-            name: "likelihoods",
-            value: format!("{text:?}"),
-            range: "appendix, released or gaussian[:DIM], DIM a whole number of at least 1",
-        })
-    }
-}
-
-/// As the command line writes it: `topology:EVERY:PROBABILITY`, `state:STEP[:INDEX]` or `likelihoods:STEP`.
-///
-/// ```
-/// use headwater::simulate::Change;
-/// assert_eq!("state:500:2".parse(), Ok(Change::State { at: 500, to: Some(2) }));
-/// ```
-impl FromStr for Change {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let step = |text: &str| text.parse::<usize>().ok();
-        let found = match parts[..] {
-            ["topology", every, probability] => (step(every).zip(probability.parse().ok()))
-                .map(|(every, probability)| Change::Topology { every, probability }),
-            ["state", at] => step(at).map(|at| Change::State { at, to: None }),
-            ["state", at, to] => step(at).zip(step(to)).map(|(at, to)| Change::State { at, to: Some(to) }),
-            ["likelihoods", at] => step(at).map(|at| Change::Likelihoods { at }),
-            _ => None,
-        };
-        found.ok_or_else(|| Error::Parameter {
-            name: "change",
-            value: format!("{text:?}"),
-            range: "topology:EVERY:PROBABILITY, state:STEP[:INDEX] or likelihoods:STEP",
-        })
-    }
-}
-
-/// Parameters of a [`World`].
-///
-/// | name | default | purpose | range |
-/// |---|---|---|---|
-/// | `agents` | 20 | N | ≥ 2 |
-/// | `network` | er | shape of the support | |
-/// | `edge_probability` | 0.2 | of `er` and inside `blocks` | (0, 1] |
-/// | `rule` | uniform | how listeners divide attention | |
-/// | `hypotheses` | 5 | size of Θ | ≥ 2 |
-/// | `likelihoods` | appendix | private observations | |
-/// | `influential` | 3 | agents 0…k−1 are well informed | ≤ N |
-/// | `influential_scale` | 0.5 | σ² or v of the influential | > 0 |
-/// | `other_scale` | 0.05 | σ² or v of the rest | > 0 |
-/// | `truth` | 0 | index of θ* | < hypotheses |
-/// | `adaptation` | 0.05 | δ | (0, 1) |
-/// | `steps` | 1000 | frames written | ≥ 1 |
-/// | `burn_in` | 500 | frames before, from uniform beliefs | |
-/// | `silence` | 0 | probability that a cell is silent | [0, 1) |
-/// | `allow_reducible` | false | accept a given graph that is not strongly connected | |
-/// | `seed` | 21 | of everything drawn | |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the table above says it once")]
-pub struct WorldParams {
-    pub agents: usize,
-    pub network: Network,
-    pub edge_probability: f64,
-    pub rule: Rule,
-    pub hypotheses: usize,
-    pub likelihoods: Likelihoods,
-    pub influential: usize,
-    pub influential_scale: f64,
-    pub other_scale: f64,
-    pub truth: usize,
-    pub adaptation: f64,
-    pub steps: usize,
-    pub burn_in: usize,
-    pub silence: f64,
-    pub allow_reducible: bool,
-    pub changes: Vec<Change>,
-    pub seed: u64,
-}
-
-impl Default for WorldParams {
-    fn default() -> Self {
-        WorldParams {
-            agents: 20,
-            network: Network::Er,
-            edge_probability: 0.2,
-            rule: Rule::Uniform,
-            hypotheses: 5,
-            likelihoods: Likelihoods::Appendix,
-            influential: 3,
-            influential_scale: 0.5,
-            other_scale: 0.05,
-            truth: 0,
-            adaptation: 0.05,
-            steps: 1000,
-            burn_in: 500,
-            silence: 0.0,
-            allow_reducible: false,
-            changes: Vec::new(),
-            seed: 21,
-        }
-    }
-}
-
-impl WorldParams {
-    fn check(&self) -> Result<(), Error> {
-        if self.agents < 2 {
-            return Err(Error::TooFewAgents { agents: self.agents });
-        }
-        require(self.agents <= MOST_AGENTS, "agents", self.agents, "at most a million")?;
-        if self.hypotheses < 2 {
-            return Err(Error::TooFewHypotheses { hypotheses: self.hypotheses });
-        }
-        model::check_adaptation(self.adaptation)?;
-        let edges = self.edge_probability;
-        require(edges > 0.0 && edges <= 1.0, "edge-probability", edges, "above 0 and at most 1")?;
-        require(self.influential <= self.agents, "influential", self.influential, "at most the number of agents")?;
-        require(self.truth < self.hypotheses, "truth", self.truth, "below the number of hypotheses")?;
-        require((0.0..1.0).contains(&self.silence), "silence", self.silence, "at least 0 and below 1")?;
-        require(self.steps >= 1, "steps", self.steps, "at least 1")?;
-        for (name, scale) in [("influential-scale", self.influential_scale), ("other-scale", self.other_scale)] {
-            require(scale > 0.0 && scale.is_finite(), name, scale, "a positive number")?;
-        }
-        if let Network::Blocks { groups } = self.network {
-            require(groups >= 1 && groups <= self.agents, "blocks", groups, "between 1 and the number of agents")?;
-        }
-        if let Likelihoods::Gaussian { dimension } = self.likelihoods {
-            require(dimension >= 1, "gaussian dimension", dimension, "at least 1")?;
-        }
-        for change in &self.changes {
-            match *change {
-                Change::Topology { every, probability } => {
-                    require(every >= 1, "topology period", every, "at least 1")?;
-                    require((0.0..=1.0).contains(&probability), "topology probability", probability, "in 0…1")?;
-                }
-                Change::State { at, to } => {
-                    let to = to.unwrap_or(0);
-                    require(to < self.hypotheses, "state", to, "below the number of hypotheses")?;
-                    require(at < self.steps, "step of the change of state", at, "below the number of steps")?;
-                }
-                Change::Likelihoods { at } => {
-                    require(at < self.steps, "step of the change of likelihoods", at, "below the number of steps")?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Streams of the one generator.
+/// Streams of the seeded generator, one per purpose.
 #[derive(Clone, Copy)]
-enum Purpose {
+pub(super) enum Purpose {
     Graph = 1,
     Weights,
     Likelihoods,
@@ -264,16 +25,17 @@ enum Purpose {
     Changes,
 }
 
-fn stream(seed: u64, purpose: Purpose) -> ChaCha8Rng {
+pub(super) fn stream(seed: u64, purpose: Purpose) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(purpose as u64);
     rng
 }
 
-/// What happened, and when.
+/// A change that took place in a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
-    /// The first written frame of the new order.
+#[non_exhaustive]
+pub struct WorldEvent {
+    /// The first written frame after the change.
     pub step: usize,
     /// "topology", "state" or "likelihoods".
     pub kind: String,
@@ -283,6 +45,13 @@ pub struct Event {
     /// The new true state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<String>,
+}
+
+impl WorldEvent {
+    /// An event at a step, "topology", "state" or "likelihoods"; set the fields that belong to it.
+    pub fn new(step: usize, kind: &str) -> Self {
+        WorldEvent { step, kind: kind.to_owned(), agents: Vec::new(), truth: None }
+    }
 }
 
 /// A running world.
@@ -303,7 +72,7 @@ pub struct World {
     heard: Vec<f64>,
     rng: Streams,
     step: usize,
-    events: Vec<Event>,
+    events: Vec<WorldEvent>,
 }
 
 #[derive(Debug, Clone)]
@@ -321,7 +90,7 @@ impl World {
         params.check()?;
         let graph = draw_graph(&params)?;
         let mut weights = stream(params.seed, Purpose::Weights);
-        let combination = graph.weigh(params.rule, &mut weights)?;
+        let combination = graph.weigh_with(params.rule, &mut weights)?;
         let roster = Roster::numbered(params.agents, params.hypotheses)?;
         World::start(params, roster, graph, combination, weights)
     }
@@ -346,7 +115,7 @@ impl World {
             let names = roster.names(&[speaker, listener]);
             return Err(Error::Graph {
                 reason: format!(
-                    "metropolis weights need edges in both directions, but {:?} hears {:?} and not the other way round; use uniform or random weights",
+                    "metropolis weights need edges in both directions, but {:?} listens to {:?} and not the other way round; use uniform or random weights",
                     names[1], names[0]
                 ),
             });
@@ -359,7 +128,7 @@ impl World {
             edges.iter().map(|&(speaker, listener, weight)| Some((speaker, listener, weight?))).collect();
         let combination = match given {
             Some(triplets) => check_weights(Combination::from_triplets(triplets, params.agents)?, &roster)?,
-            None => graph.weigh(params.rule, &mut weights)?,
+            None => graph.weigh_with(params.rule, &mut weights)?,
         };
         World::start(params, roster, graph, combination, weights)
     }
@@ -438,7 +207,7 @@ impl World {
         Ok(&self.log_ratios)
     }
 
-    /// log ψ of the next step, agent by agent, by adapting and combining beliefs: the same world in the paper's words.
+    /// log ψ of the next step, agent by agent, by adapting and combining beliefs as the paper writes it.
     ///
     /// Use one of the two on a world, not both.
     pub fn next_beliefs(&mut self) -> Result<&[f64], Error> {
@@ -472,7 +241,7 @@ impl World {
         (0..self.params.agents).map(|_| self.rng.silence.random::<f64>() < probability).collect()
     }
 
-    /// The truth as of now: the model that an ideal learner would find.
+    /// The true model as of now.
     pub fn truth(&self) -> Model {
         let (agents, ratios) = (self.params.agents, self.params.hypotheses - 1);
         let mut evidence = Vec::with_capacity(agents * ratios);
@@ -488,7 +257,7 @@ impl World {
             evidence: Evidence::from_rows(evidence, agents, ratios).expect("likelihoods are bounded"),
             adaptation: self.params.adaptation,
             method: crate::Method::Given,
-            truth: Some(Truth { hypothesis: self.truth, agreement: 1.0 }),
+            truth: Some(TrueHypothesis { hypothesis: self.truth, agreement: 1.0 }),
             innovation: Some(Innovation::from_cells(innovation, agents, ratios).expect("likelihoods are bounded")),
             likelihoods: Some(self.likelihoods.clone()),
             diagnostics: Diagnostics::default(),
@@ -496,8 +265,8 @@ impl World {
         }
     }
 
-    /// What has changed so far.
-    pub fn events(&self) -> &[Event] {
+    /// Changes so far.
+    pub fn events(&self) -> &[WorldEvent] {
         &self.events
     }
 
@@ -544,10 +313,12 @@ impl World {
     fn change(&mut self) -> Result<(), Error> {
         for index in 0..self.params.changes.len() {
             match self.params.changes[index] {
-                Change::Topology { every, probability } if self.step > 0 && self.step.is_multiple_of(every) => {
+                ScheduledChange::Topology { every, probability }
+                    if self.step > 0 && self.step.is_multiple_of(every) =>
+                {
                     self.rewire(probability)?;
                 }
-                Change::State { at, to } if at == self.step => {
+                ScheduledChange::State { at, to } if at == self.step => {
                     self.truth = to.unwrap_or_else(|| {
                         let other = self.rng.changes.random_range(0..self.params.hypotheses - 1);
                         other + usize::from(other >= self.truth)
@@ -555,7 +326,7 @@ impl World {
                     let truth = self.roster.hypotheses()[self.truth].clone();
                     self.event("state", &[], Some(truth));
                 }
-                Change::Likelihoods { at } if at == self.step => {
+                ScheduledChange::Likelihoods { at } if at == self.step => {
                     let mut order: Vec<usize> = (0..self.params.agents).collect();
                     order.shuffle(&mut self.rng.changes);
                     let mut influential = vec![false; self.params.agents];
@@ -564,7 +335,9 @@ impl World {
                     let agents: Vec<usize> = (0..self.params.agents).filter(|&agent| influential[agent]).collect();
                     self.event("likelihoods", &agents, None);
                 }
-                Change::Topology { .. } | Change::State { .. } | Change::Likelihoods { .. } => {}
+                ScheduledChange::Topology { .. }
+                | ScheduledChange::State { .. }
+                | ScheduledChange::Likelihoods { .. } => {}
             }
         }
         Ok(())
@@ -596,7 +369,7 @@ impl World {
             }
             // Only listeners who hear others than before divide their attention anew; under the Metropolis rule the
             // neighbours' degrees count too, so all columns are made again, most of them as they were.
-            let weighed = graph.weigh(self.params.rule, &mut self.rng.weights)?;
+            let weighed = graph.weigh_with(self.params.rule, &mut self.rng.weights)?;
             let again = |listener: usize| symmetric || graph.speakers()[listener] != self.graph.speakers()[listener];
             let column = |listener: usize| {
                 let source = if again(listener) { &weighed } else { &self.combination };
@@ -622,11 +395,11 @@ impl World {
 
     fn event(&mut self, kind: &str, agents: &[usize], truth: Option<String>) {
         let agents = self.roster.names(agents);
-        self.events.push(Event { step: self.step, kind: kind.to_owned(), agents, truth });
+        self.events.push(WorldEvent { step: self.step, kind: kind.to_owned(), agents, truth });
     }
 }
 
-/// Runs a world to its end: what its agents said, and the truth at the end.
+/// Runs a world to its end: the panel of its beliefs, and the true model at the end.
 ///
 /// ```
 /// use headwater::simulate::{simulate, WorldParams};
@@ -690,142 +463,6 @@ fn check_weights(combination: Combination, roster: &Roster) -> Result<Combinatio
     Ok(combination)
 }
 
-fn draw_graph(params: &WorldParams) -> Result<Graph, Error> {
-    let mut rng = stream(params.seed, Purpose::Graph);
-    let agents = params.agents;
-    for _ in 0..DRAWS {
-        let mut pairs: Vec<(usize, usize)> = Vec::new();
-        match params.network {
-            Network::Er => pairs.extend(draw_pairs(agents, &mut rng, |_, _| params.edge_probability)),
-            Network::Star => pairs.extend((1..agents).map(|agent| (0, agent))),
-            Network::Preferential => {
-                // Each link enters both ends, so a uniform draw from the ends is a draw by degree.
-                let mut ends = vec![0, 1];
-                pairs.push((0, 1));
-                for agent in 2..agents {
-                    let mut chosen: Vec<usize> = Vec::new();
-                    while chosen.len() < 2 {
-                        let other = ends[rng.random_range(0..ends.len())];
-                        if !chosen.contains(&other) {
-                            chosen.push(other);
-                        }
-                    }
-                    for other in chosen {
-                        pairs.push((other, agent));
-                        ends.extend([other, agent]);
-                    }
-                }
-            }
-            Network::Blocks { groups } => {
-                let group = |agent: usize| agent * groups / agents;
-                let probability =
-                    |a: usize, b: usize| params.edge_probability * if group(a) == group(b) { 1.0 } else { 0.1 };
-                pairs.extend(draw_pairs(agents, &mut rng, probability));
-            }
-        }
-        let both = pairs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]);
-        let graph = Graph::new(agents, both)?;
-        if graph.connected().is_ok() {
-            return Ok(graph);
-        }
-    }
-    Err(Error::Graph {
-        reason: format!(
-            "no strongly connected network in {DRAWS} draws with {agents} agents and edge probability {}; it needs about {:.3}",
-            params.edge_probability,
-            (agents as f64).ln() / agents as f64
-        ),
-    })
-}
-
-fn draw_pairs(agents: usize, rng: &mut ChaCha8Rng, probability: impl Fn(usize, usize) -> f64) -> Vec<(usize, usize)> {
-    let mut pairs = Vec::new();
-    for a in 0..agents {
-        for b in a + 1..agents {
-            if rng.random::<f64>() < probability(a, b) {
-                pairs.push((a, b));
-            }
-        }
-    }
-    pairs
-}
-
-fn draw_likelihoods(params: &WorldParams, influential: &[bool], rng: &mut ChaCha8Rng) -> Vec<Likelihood> {
-    let scale = |agent: usize| if influential[agent] { params.influential_scale } else { params.other_scale };
-    let coin = |heads: Vec<f64>| {
-        let tails = heads.iter().map(|p| 1.0 - p).collect();
-        Likelihood::Discrete { probabilities: vec![heads, tails] }
-    };
-    (0..params.agents)
-        .map(|agent| match params.likelihoods {
-            Likelihoods::Appendix => {
-                let draw = |hypothesis| if hypothesis == 0 { 0.3 } else { appendix(scale(agent), rng) };
-                coin((0..params.hypotheses).map(draw).collect())
-            }
-            Likelihoods::Released => {
-                let v = scale(agent);
-                coin((0..params.hypotheses).map(|s| (0.3 + v * s as f64) / (1.0 + v * s as f64)).collect())
-            }
-            Likelihoods::Gaussian { dimension } => {
-                let mut row = || -> Vec<f64> {
-                    let draw = |_| -> f64 { scale(agent) * Distribution::<f64>::sample(&StandardNormal, rng) };
-                    (0..params.hypotheses).map(draw).collect()
-                };
-                Likelihood::Gaussian { means: (0..dimension).map(|_| row()).collect() }
-            }
-        })
-        .collect()
-}
-
-/// One probability of the appendix's generator, redrawn until it is one. Note P3.
-fn appendix(scale: f64, rng: &mut ChaCha8Rng) -> f64 {
-    loop {
-        let [heads, tails]: [f64; 2] = [0.3, 0.7].map(|base| {
-            let noise: f64 = StandardNormal.sample(rng);
-            base + scale * noise
-        });
-        let p = heads / (heads + tails);
-        if heads > 0.0 && tails > 0.0 && (SMALLEST_LIKELIHOOD..=1.0 - SMALLEST_LIKELIHOOD).contains(&p) {
-            return p;
-        }
-    }
-}
-
-/// Mean (H) and covariance (H × H) of log L(ζ|θ_0)/L(ζ|θ_j) under the true state.
-fn moments(likelihood: &Likelihood, truth: usize) -> (Vec<f64>, Vec<f64>) {
-    match likelihood {
-        Likelihood::Discrete { probabilities } => {
-            let ratios = probabilities[0].len() - 1;
-            let ratio = |row: &[f64], ratio: usize| (row[0] / row[ratio + 1]).ln();
-            let expect = |value: &dyn Fn(&[f64]) -> f64| -> f64 {
-                probabilities.iter().map(|row| row[truth] * value(row)).sum()
-            };
-            let mean: Vec<f64> = (0..ratios).map(|j| expect(&|row| ratio(row, j))).collect();
-            let covariance = (0..ratios * ratios)
-                .map(|cell| {
-                    let (j, l) = (cell / ratios, cell % ratios);
-                    expect(&|row| (ratio(row, j) - mean[j]) * (ratio(row, l) - mean[l]))
-                })
-                .collect();
-            (mean, covariance)
-        }
-        Likelihood::Gaussian { means } => {
-            let ratios = means[0].len() - 1;
-            // D(θ*‖θ) = ½‖m* − m_θ‖², and the ratio is linear in ζ with slope m_0 − m_j.
-            let divergence = |hypothesis: usize| -> f64 {
-                means.iter().map(|row| 0.5 * (row[truth] - row[hypothesis]).powi(2)).sum()
-            };
-            let mean = (0..ratios).map(|j| divergence(j + 1) - divergence(0)).collect();
-            let slope = |row: &Vec<f64>, j: usize| row[0] - row[j + 1];
-            let covariance = (0..ratios * ratios)
-                .map(|cell| means.iter().map(|row| slope(row, cell / ratios) * slope(row, cell % ratios)).sum())
-                .collect();
-            (mean, covariance)
-        }
-        Likelihood::Unknown => unreachable!("worlds know their own likelihoods"),
-    }
-}
-
 /// Log-probabilities that sum to one.
 fn normalise(log: &mut [f64]) {
     let highest = log.iter().copied().fold(f64::MIN, f64::max);
@@ -836,6 +473,7 @@ fn normalise(log: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulate::Likelihoods;
 
     fn small() -> WorldParams {
         WorldParams { agents: 8, edge_probability: 0.4, steps: 200, burn_in: 100, ..WorldParams::default() }
@@ -885,15 +523,6 @@ mod tests {
     }
 
     #[test]
-    fn appendix_probabilities_stay_inside() {
-        let mut rng = ChaCha8Rng::seed_from_u64(3);
-        for _ in 0..20_000 {
-            let p = appendix(0.5, &mut rng);
-            assert!((0.02..=0.98).contains(&p));
-        }
-    }
-
-    #[test]
     fn evidence_is_a_difference_of_divergences() {
         for likelihoods in [Likelihoods::Appendix, Likelihoods::Gaussian { dimension: 2 }] {
             let params = WorldParams { likelihoods, truth: 2, ..small() };
@@ -922,25 +551,11 @@ mod tests {
     }
 
     #[test]
-    fn every_network_is_strongly_connected() {
-        for network in [Network::Er, Network::Star, Network::Preferential, Network::Blocks { groups: 3 }] {
-            for rule in [Rule::Uniform, Rule::Metropolis, Rule::Random] {
-                let params = WorldParams { network, rule, agents: 30, edge_probability: 0.5, ..small() };
-                let truth = World::new(params).unwrap().truth();
-                assert_eq!(truth.combination.components().len(), 1);
-                assert!(truth.combination.column_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-12));
-            }
-        }
-        let sparse = WorldParams { agents: 200, edge_probability: 0.001, ..small() };
-        assert!(World::new(sparse).unwrap_err().to_string().contains("edge probability 0.001"));
-    }
-
-    #[test]
     fn changes_happen_when_scheduled() {
         let changes = vec![
-            Change::Topology { every: 50, probability: 0.15 },
-            Change::State { at: 60, to: Some(3) },
-            Change::Likelihoods { at: 120 },
+            ScheduledChange::Topology { every: 50, probability: 0.15 },
+            ScheduledChange::State { at: 60, to: Some(3) },
+            ScheduledChange::Likelihoods { at: 120 },
         ];
         for rule in [Rule::Uniform, Rule::Metropolis, Rule::Random] {
             let params = WorldParams { changes: changes.clone(), rule, ..small() };
@@ -1001,7 +616,7 @@ mod tests {
         let one_way = [(0, 1, None), (1, 2, None), (2, 0, None)];
         let metropolis = WorldParams { rule: Rule::Metropolis, ..small() };
         let error = World::on_graph(metropolis, names(), &one_way).unwrap_err().to_string();
-        assert!(error.contains("\"a\" hears \"c\""), "{error}");
+        assert!(error.contains("\"a\" listens to \"c\""), "{error}");
         let weights = [(0, 1, Some(0.5)), (1, 1, Some(0.5)), (1, 2, Some(1.0)), (2, 0, Some(1.0))];
         let world = World::on_graph(small(), names(), &weights).unwrap();
         assert_eq!(world.truth().combination.weight(1, 1), 0.5);
@@ -1019,7 +634,7 @@ mod tests {
             WorldParams { edge_probability: 0.0, ..small() },
             WorldParams { likelihoods: Likelihoods::Released, influential_scale: 1e17, ..small() },
             WorldParams { likelihoods: Likelihoods::Gaussian { dimension: 1 }, influential_scale: 1e160, ..small() },
-            WorldParams { changes: vec![Change::State { at: 200, to: None }], ..small() },
+            WorldParams { changes: vec![ScheduledChange::State { at: 200, to: None }], ..small() },
         ];
         assert!(bad.into_iter().all(|params| World::new(params).is_err()));
     }

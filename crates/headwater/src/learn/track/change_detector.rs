@@ -1,51 +1,52 @@
-//! A guard knows what the next residual of a listener may be, and notices when it is something else.
+//! Change detection for one listener: tests whether its residuals still follow the fitted distribution.
 //!
-//! In: what a fit says of a listener, then its residuals one by one. Out: the onset of a change. Residuals of a certified
-//! listener are one of a few atoms; of an identified one, nil along some contrasts; of any other, of a usual size.
+//! In: the fit of a listener, then its residuals one by one. Out: the onset of a change. Residuals of a certified listener
+//! take one of a few values (atoms); those of an identified one are zero along some contrasts; all others have a known
+//! covariance.
 
-use super::symbols::Split;
-use super::{fit, private_likelihoods};
+use crate::learn::symbols::Split;
+use crate::learn::{fit, private_likelihoods};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-/// A residual this far from its atoms, relative to the largest belief, has left them.
+/// Distance from the nearest atom, relative to the largest belief, at which a residual is another one.
 const OFF: f64 = 1e-10;
 
-/// The same in roundings, times the condition of what the weights were solved from.
+/// The same in rounding errors, times the condition number of the weights.
 const ROUNDINGS: f64 = 64.0;
 
-/// Noise-free contrasts this many times larger than any before are no rounding.
+/// Factor over the largest earlier value at which a noise-free contrast is no rounding error.
 const LOUD: f64 = 30.0;
 
 /// Nats of evidence for another state, or against a listener's errors, that count as a change: once in a million steps
 /// by chance.
 pub(crate) const EVIDENCE: f64 = 16.0;
 
-/// By how much errors must grow in variance for a CUSUM to be at its best.
+/// Growth of the error variance for which the CUSUM is optimal.
 const GROWTH: f64 = 2.0;
 
-/// A squared error counts at most as this many of its own expectations, so that one outlier is no change.
+/// Squared errors are capped at this multiple of their expectation, so that one outlier is no change.
 const OUTLIER: f64 = 9.0;
 
-/// More symbols than this are no alphabet.
+/// Largest alphabet.
 const MOST_ATOMS: usize = 16;
 
-/// What the next residual of a listener may be.
+/// Distribution of the next residual of a listener, and the test of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum ChangeDetector {
-    /// One of these, each seen so often in the present state.
+    /// One of these atoms, with their counts in the present state.
     PrivateLikelihoods { atoms: Vec<Vec<f64>>, counts: Vec<usize>, blur: f64, jumps: Jumps, late: Late },
-    /// Anything, but along these directions this.
+    /// Fixed along some directions.
     Contrasts {
-        #[serde(with = "super::saved")]
+        #[serde(with = "crate::learn::saved")]
         quiet: Mat<f64>,
         centre: Vec<f64>,
         limit: f64,
         jumps: Jumps,
     },
-    /// Of about this mean and, made white, of this size: the sum of evidence against that, and when it last was nil.
+    /// Of known mean and covariance: a CUSUM of the squared, whitened errors, and the step at which it was last zero.
     Errors {
-        #[serde(with = "super::saved")]
+        #[serde(with = "crate::learn::saved")]
         whitener: Mat<f64>,
         centre: Vec<f64>,
         limit: f64,
@@ -53,33 +54,33 @@ pub(crate) enum ChangeDetector {
         burden: f64,
         onset: usize,
     },
-    /// Not yet known.
+    /// Not yet estimated.
     Open,
 }
 
-/// PrivateLikelihoods that were met after the fit.
+/// Atoms first seen after the fit.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Late {
-    /// Number of atoms the fit knew; those beyond are late.
+    /// Number of atoms of the fit; later ones follow.
     known: usize,
-    /// Whether each of those was seen often enough for the alphabet to be thought complete.
+    /// Whether each atom of the fit occurred often enough for the alphabet to be complete.
     complete: bool,
-    /// Steps in a row that were late atoms.
+    /// Consecutive steps with later atoms.
     run: usize,
 }
 
-/// Times a symbol must have been seen before the alphabet counts as complete.
+/// Occurrences of each symbol for a complete alphabet.
 const SEEN_OFTEN: usize = 3;
 
-/// Steps in a row on late atoms that are a change: the old symbols do not occur any more.
+/// Consecutive steps with later atoms that count as a change: the former symbols no longer occur.
 const LATE_RUN: usize = 8;
 
-/// Which of the last few steps were out of order.
+/// Which of the last few residuals were no known atom.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Jumps(u8);
 
 impl Jumps {
-    /// Notes a step; the onset of a change when two of three jumped, or four of five where symbols may yet be unseen.
+    /// Records a step. Returns the onset of a change when two of three jumped, or four of five with an incomplete alphabet.
     fn note(&mut self, jumped: bool, complete: bool, step: usize) -> Option<usize> {
         let (last, enough) = if complete { (0b111, 2) } else { (0b11111, 4) };
         self.0 = (self.0 << 1 | u8::from(jumped)) & 0b11111;
@@ -89,7 +90,7 @@ impl Jumps {
 }
 
 impl ChangeDetector {
-    /// Of a certified listener: what its residuals were.
+    /// For a certified listener: the atoms are its past residuals.
     pub(crate) fn atoms(split: &Split, past: &[Vec<f64>], largest: f64) -> Self {
         let mut counts = split.counts();
         let ratios = past.first().map_or(0, Vec::len);
@@ -120,7 +121,7 @@ impl ChangeDetector {
         }
     }
 
-    /// Of a listener some of whose contrasts are free of noise: those of the smallest spread.
+    /// For a listener with noise-free contrasts: those of the smallest variance.
     pub(crate) fn contrasts(
         covariance: &Mat<f64>,
         quiet: usize,
@@ -135,7 +136,7 @@ impl ChangeDetector {
         Some(ChangeDetector::Contrasts { quiet, centre: mean.to_vec(), limit, jumps: Jumps::default() })
     }
 
-    /// Of a listener that is noisy in all directions.
+    /// For a listener with noise in all directions.
     pub(crate) fn errors(
         covariance: &Mat<f64>,
         mean: &[f64],
@@ -161,12 +162,12 @@ impl ChangeDetector {
         })
     }
 
-    /// Whether residuals are private observations and nothing else.
+    /// Whether residuals are exactly the private observations.
     pub(crate) fn is_exact(&self) -> bool {
         matches!(self, ChangeDetector::PrivateLikelihoods { .. } | ChangeDetector::Contrasts { .. })
     }
 
-    /// Takes the next residual; the onset of a change when it does not belong here.
+    /// Tests the next residual. Returns the onset of a change.
     pub(crate) fn step(&mut self, residual: &[f64], largest: f64, step: usize) -> Option<usize> {
         match self {
             ChangeDetector::Open => None,
@@ -204,7 +205,7 @@ impl ChangeDetector {
         }
     }
 
-    /// The private observation model, where the residuals give it away.
+    /// The private observation model, where the residuals identify it.
     pub(crate) fn recover(&self, adaptation: f64) -> Option<private_likelihoods::PrivateLikelihoods> {
         let ChangeDetector::PrivateLikelihoods { atoms, counts, .. } = self else { return None };
         let ratios = atoms.iter().map(|atom| atom.iter().map(|value| value / adaptation).collect()).collect();
@@ -224,7 +225,7 @@ fn largest_along(directions: &Mat<f64>, row: &[f64]) -> f64 {
     (0..directions.ncols()).map(|direction| along(direction).abs()).fold(0.0, f64::max)
 }
 
-/// Log-likelihood ratio of errors grown in variance against errors as usual, for one row.
+/// Log-likelihood ratio of errors with larger variance against errors of the fitted variance, for one row.
 fn doubt(whitener: &Mat<f64>, row: &[f64]) -> f64 {
     let size = row.len();
     let white = |to: usize| -> f64 { (0..size).map(|from| row[from] * whitener[(from, to)]).sum() };
@@ -233,8 +234,8 @@ fn doubt(whitener: &Mat<f64>, row: &[f64]) -> f64 {
     square / 2.0 * (1.0 - 1.0 / GROWTH) - size as f64 / 2.0 * GROWTH.ln()
 }
 
-/// The r > 0 with mean e^{r·d} = 1: how fast the chance of a large CUSUM of such steps falls. `None` when they do not
-/// fall on average.
+/// The r > 0 with mean e^{r·d} = 1: the rate at which the probability of a large CUSUM decays. `None` when the mean of the
+/// steps is not negative.
 fn exponent(steps: &[f64]) -> Option<f64> {
     let count = steps.len() as f64;
     let excess = |r: f64| steps.iter().map(|d| (r * d).exp()).sum::<f64>() / count - 1.0;
@@ -265,19 +266,19 @@ mod tests {
             jumps: Jumps::default(),
             late: Late { known: 2, complete: true, run: 0 },
         };
-        let mut guard = fresh();
+        let mut detector = fresh();
         let seen = [0.1, 0.3, -0.1, 0.3, 0.3, 0.1];
-        assert!(seen.iter().enumerate().all(|(step, value)| guard.step(&[*value], 1.0, step).is_none()));
-        assert!(matches!(&guard, ChangeDetector::PrivateLikelihoods { counts, .. } if *counts == [7, 6, 3]));
-        let mut guard = fresh();
+        assert!(seen.iter().enumerate().all(|(step, value)| detector.step(&[*value], 1.0, step).is_none()));
+        assert!(matches!(&detector, ChangeDetector::PrivateLikelihoods { counts, .. } if *counts == [7, 6, 3]));
+        let mut detector = fresh();
         let onsets: Vec<Option<usize>> =
-            [0.1, 0.3, 0.1, 0.4].iter().enumerate().map(|(step, v)| guard.step(&[*v], 1.0, step)).collect();
+            [0.1, 0.3, 0.1, 0.4].iter().enumerate().map(|(step, v)| detector.step(&[*v], 1.0, step)).collect();
         assert_eq!(onsets, [None, None, None, Some(1)]);
         // Other symbols, never two of them new within three steps: the old ones are gone.
-        let mut guard = fresh();
+        let mut detector = fresh();
         let other = [0.3, 0.3, 0.3, -0.4, 0.3, -0.4, 0.3, 0.3];
         let onsets: Vec<Option<usize>> =
-            other.iter().enumerate().map(|(step, v)| guard.step(&[*v], 1.0, step)).collect();
+            other.iter().enumerate().map(|(step, v)| detector.step(&[*v], 1.0, step)).collect();
         assert_eq!((&onsets[..7], onsets[7]), (&[None; 7][..], Some(0)));
     }
 

@@ -1,0 +1,123 @@
+//! Forecast skill on held-out steps, and the choice between edges and strengths by it.
+
+use super::summary::SeriesSummary;
+use super::{StateSpaceLearner, StateSpaceParams};
+use crate::learn::ar_baseline;
+use crate::learn::common_trend::CommonTrend;
+use crate::model::{Skill, WeightKind, WeightsSelection};
+use crate::{Combination, Error, Panel};
+
+/// Forecasts of the last fifth of a panel by a fit to the rest.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldOut {
+    pub(crate) skill: Option<Skill>,
+    /// The network learned from the rest.
+    pub(crate) combination: Combination,
+    /// Its squared error.
+    error: f64,
+}
+
+/// Skill of one-step forecasts of the last fifth of a panel by a fit to the rest: against no change, against each agent's
+/// own past with the same treatment of noise and silence, and against that own past after controlling for the group's
+/// previous mean in both.
+///
+/// `None` without observations in the last fifth, or without changes.
+pub fn skill(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
+    beyond_common(panel, params, &held_out(panel, params)?)
+}
+
+/// Adds the skill against each agent's own past after controlling for the common trend in both, of the groups given or of
+/// all agents.
+fn beyond_common(panel: &Panel, params: &StateSpaceParams, found: &HeldOut) -> Result<Option<Skill>, Error> {
+    let Some(skill) = found.skill else { return Ok(None) };
+    let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
+    let trend = CommonTrend::from_panel(panel, split(panel), &groups);
+    let rival = alone(panel, Some(&trend));
+    let network = match &params.common {
+        Some(_) => found.error,
+        None => held_out(panel, &StateSpaceParams { common: Some(groups), ..params.clone() })?.error,
+    };
+    Ok(Some(Skill { beyond_common: (rival > 0.0).then(|| 1.0 - network / rival), ..skill }))
+}
+
+/// The choice between one weight per edge and one strength per speaker, and the skill of the chosen kind.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct WeightsChoice {
+    /// The kind chosen, and the skills compared.
+    pub selection: WeightsSelection,
+    /// Skill of the chosen kind on held-out steps; none where there are too few to hold some out.
+    pub skill: Option<Skill>,
+}
+
+/// Strengths or edges, by the better forecasts of held-out steps; strengths, which have fewer parameters, where that cannot
+/// be measured.
+pub fn choose(panel: &Panel, params: &StateSpaceParams) -> Result<WeightsChoice, Error> {
+    let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
+    let unmeasured = || {
+        let selection = WeightsSelection { chosen: WeightKind::Strengths, skill_edges: None, skill_strengths: None };
+        Ok(WeightsChoice { selection, skill: None })
+    };
+    // Small fits keep one core busy.
+    let (strengths, edges) =
+        rayon::join(|| held_out(panel, &with(WeightKind::Strengths)), || held_out(panel, &with(WeightKind::Edges)));
+    let strengths = match strengths {
+        Err(Error::NotReady { .. }) => return unmeasured(),
+        other => other?,
+    };
+    let edges = edges?;
+    let (Some(strong), Some(free)) = (strengths.skill, edges.skill) else { return unmeasured() };
+    let (chosen, found) = match strong.against_own_past >= free.against_own_past {
+        true => (WeightKind::Strengths, strengths),
+        false => (WeightKind::Edges, edges),
+    };
+    let selection = WeightsSelection {
+        chosen,
+        skill_edges: Some(free.against_own_past),
+        skill_strengths: Some(strong.against_own_past),
+    };
+    Ok(WeightsChoice { selection, skill: beyond_common(panel, &with(chosen), &found)? })
+}
+
+/// The first step of a panel that is held out.
+fn split(panel: &Panel) -> usize {
+    panel.steps() - panel.steps().div_ceil(5)
+}
+
+pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldOut, Error> {
+    let seen = split(panel);
+    let mut learner = StateSpaceLearner::with_steps(panel, seen, params)?;
+    learner.run()?;
+    let error = forecast_error(panel, &learner.forecasts()?);
+    let own_past = alone(panel, None);
+    let (carried, _) = panel.clone().carry_forward();
+    let persistence = squared_error(panel, seen, |step, cell| carried.cells()[(step - 1) * panel.width() + cell]);
+    let skill = (own_past > 0.0 && persistence > 0.0).then(|| Skill {
+        against_persistence: 1.0 - error / persistence,
+        against_own_past: 1.0 - error / own_past,
+        beyond_common: None,
+        steps: panel.steps() - seen,
+    });
+    Ok(HeldOut { skill, combination: learner.combination()?, error })
+}
+
+/// Squared error of each agent's own past, perhaps with the trend, on the held-out steps.
+fn alone(panel: &Panel, trend: Option<&CommonTrend>) -> f64 {
+    let seen = split(panel);
+    forecast_error(panel, &ar_baseline::forecasts(panel, seen, &SeriesSummary::from_panel(panel, seen), trend))
+}
+
+fn forecast_error(panel: &Panel, forecasts: &[f64]) -> f64 {
+    squared_error(panel, split(panel), |step, cell| forecasts[step * panel.width() + cell])
+}
+
+/// Summed squared errors of forecasts of the observations from a step on.
+fn squared_error(panel: &Panel, from: usize, forecast: impl Fn(usize, usize) -> f64) -> f64 {
+    let mut error = 0.0;
+    for step in from..panel.steps() {
+        for cell in (0..panel.width()).filter(|cell| panel.posts(step, cell % panel.agents()) > 0) {
+            error += (panel.cells()[step * panel.width() + cell] - forecast(step, cell)).powi(2);
+        }
+    }
+    error
+}
