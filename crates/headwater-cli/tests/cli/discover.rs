@@ -251,7 +251,7 @@ fn only_what_is_the_same_is_used_again() {
     assert_eq!(again(""), [false, true, true]);
     // Other posts under the same name.
     place.write("posts.csv", posts(&USERS, 50));
-    assert_eq!(again(""), [false; 3]);
+    assert_eq!(again("--force"), [false; 3]);
     assert_eq!(files(&place.path("a")), OUTPUTS);
 }
 
