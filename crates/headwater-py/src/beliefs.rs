@@ -261,7 +261,7 @@ impl Beliefs {
         let times: Vec<i64> = spoken.iter().map(|&(step, _)| panel.times().raw()[step]).collect();
         let time = match panel.times() {
             Times::Steps(_) => Column::Whole(times),
-            Times::Instants(_) => Column::Instants(times),
+            Times::Instants { .. } => Column::Instants(times),
         };
         let names = roster.agents();
         let mut columns = vec![
