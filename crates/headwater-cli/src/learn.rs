@@ -364,7 +364,7 @@ impl LearnArgs {
         }
         let time = |step: usize| match panel.times() {
             Times::Steps(steps) => Value::from(steps[step]),
-            Times::Instants(_) => Value::from(show_time(panel.times(), step)),
+            Times::Instants { .. } => Value::from(show_time(panel.times(), step)),
         };
         let mut line = serde_json::json!({
             "time": time(change.step),

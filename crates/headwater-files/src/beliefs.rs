@@ -475,7 +475,7 @@ fn table_rows(batch: &RecordBatch, layout: &Layout, door: &mut TableReader<'_>, 
 fn headwater_time((unit, time): (Unit, i64)) -> String {
     match unit {
         Unit::Steps => time.to_string(),
-        Unit::Microseconds => crate::show_time(&Times::Instants(vec![time]), 0),
+        Unit::Microseconds => crate::show_time(&Times::utc(vec![time]), 0),
     }
 }
 

@@ -34,17 +34,24 @@ struct Frame {
     /// Whether times are instants, microseconds since 1970; otherwise step numbers.
     instants: bool,
     times: Vec<i64>,
+    /// Seconds that the local clock is ahead of UTC at each instant.
+    #[serde(default)]
+    offsets: Vec<i32>,
 }
 
 /// Writes a panel; the file takes its name when the result is committed.
 pub fn write_panel(path: &Path, panel: &Panel) -> Result<AtomicFile, Error> {
     let broken = |error: &dyn std::fmt::Display| Error::file(path, error.to_string());
-    let (roster, instants) = (panel.roster(), matches!(panel.times(), Times::Instants(_)));
+    let (roster, instants) = (panel.roster(), matches!(panel.times(), Times::Instants { .. }));
     let frame = Frame {
         hypotheses: roster.hypotheses().to_vec(),
         agents: roster.agents().to_vec(),
         instants,
         times: panel.times().raw().to_vec(),
+        offsets: match panel.times() {
+            Times::Instants { offsets, .. } => offsets.clone(),
+            Times::Steps(_) => Vec::new(),
+        },
     };
     let kind = if instants { DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())) } else { DataType::Int64 };
     let mut fields = vec![Field::new("time", kind, false), Field::new("agent", DataType::Utf8, false)];
@@ -146,7 +153,11 @@ pub fn read_panel(path: &Path) -> Result<Panel, Error> {
             }
         }
     }
-    let times = if frame.instants { Times::Instants(frame.times) } else { Times::Steps(frame.times) };
+    let times = match (frame.instants, frame.offsets.is_empty()) {
+        (true, true) => Times::utc(frame.times),
+        (true, false) => Times::Instants { utc: frame.times, offsets: frame.offsets },
+        (false, _) => Times::Steps(frame.times),
+    };
     let roster = Roster::new(frame.agents, frame.hypotheses).map_err(Error::data(path))?;
     Panel::new(roster, times, values, Some(posts)).map_err(Error::data(path))
 }
@@ -162,7 +173,10 @@ mod tests {
         let roster = Roster::new(["ann", "bob, \"b\""], ["positive", "neutral", "negative"]).unwrap();
         let values = vec![0.1, 1.0 / 3.0, -2e-17, 4.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 1e-9, 0.0];
         let posts = vec![1, 7, 0, 0, 2, 0];
-        for times in [Times::Instants(vec![-5, 10, 1_700_000_000_000_000]), Times::Steps(vec![3, 4, 5])] {
+        for times in [
+            Times::Instants { utc: vec![-5, 10, 1_700_000_000_000_000], offsets: vec![0, 3600, -1] },
+            Times::Steps(vec![3, 4, 5]),
+        ] {
             let panel = Panel::new(roster.clone(), times, values.clone(), Some(posts.clone())).unwrap();
             write_panel(&path, &panel).unwrap().commit().unwrap();
             assert_eq!(read_panel(&path).unwrap(), panel);

@@ -3,8 +3,8 @@
 use headwater::Model;
 use headwater::panel::{Times, Unit};
 use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::{Offset, TimeZone};
 
 /// Reads a time and says which kind it is.
 pub(crate) fn parse_time(text: &str) -> Option<(Unit, i64)> {
@@ -19,15 +19,33 @@ pub(crate) fn parse_time(text: &str) -> Option<(Unit, i64)> {
     Some((Unit::Microseconds, midnight.timestamp().as_microsecond()))
 }
 
-/// A time as people write it: the step number, or RFC 3339 in UTC.
+/// A time in full: the step number, or RFC 3339 on the local clock.
 pub fn show_time(times: &Times, step: usize) -> String {
     match times {
         Times::Steps(steps) => steps[step].to_string(),
-        Times::Instants(instants) => match Timestamp::from_microsecond(instants[step]) {
-            Ok(instant) => instant.to_string(),
-            Err(_) => instants[step].to_string(),
+        Times::Instants { utc, offsets } => match (Timestamp::from_microsecond(utc[step]), offsets[step]) {
+            (Ok(instant), 0) => instant.to_string(),
+            (Ok(instant), offset) => match Offset::from_seconds(offset) {
+                Ok(offset) => instant.display_with_offset(offset).to_string(),
+                Err(_) => instant.to_string(),
+            },
+            (Err(_), _) => utc[step].to_string(),
         },
     }
+}
+
+/// A time for people: the step number, the local date where every step starts at midnight, otherwise local date and time.
+pub fn show_date(times: &Times, step: usize) -> String {
+    let Times::Instants { utc, offsets } = times else { return show_time(times, step) };
+    let local = |step: usize| -> Option<DateTime> {
+        let offset = Offset::from_seconds(offsets[step]).ok()?;
+        Some(offset.to_datetime(Timestamp::from_microsecond(utc[step]).ok()?))
+    };
+    let Some(shown) = local(step) else { return show_time(times, step) };
+    if (0..utc.len()).all(|step| local(step).is_some_and(|time| time.time() == Time::midnight())) {
+        return shown.date().to_string();
+    }
+    shown.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// Gives the steps that a tracked model speaks of the times they had.
@@ -47,6 +65,16 @@ mod tests {
         assert_eq!(parse_time("1970-01-01T01:00:00+01:00"), Some((Unit::Microseconds, 0)));
         assert_eq!(parse_time("1970-01-02"), Some((Unit::Microseconds, 86_400_000_000)));
         assert_eq!(parse_time("yesterday"), None);
-        assert_eq!(show_time(&Times::Instants(vec![86_400_000_000]), 0), "1970-01-02T00:00:00Z");
+        assert_eq!(show_time(&Times::utc(vec![86_400_000_000]), 0), "1970-01-02T00:00:00Z");
+        let days = Times::Instants { utc: vec![82_800_000_000, 165_600_000_000], offsets: vec![3600, 7200] };
+        assert_eq!(
+            (show_time(&days, 0), show_date(&days, 0)),
+            ("1970-01-02T00:00:00+01:00".into(), "1970-01-02".into())
+        );
+        let hours = Times::Instants { utc: vec![82_800_000_000, 165_600_000_000], offsets: vec![3600, 3600] };
+        assert_eq!(
+            (show_date(&hours, 0), show_date(&hours, 1)),
+            ("1970-01-02 00:00".into(), "1970-01-02 23:00".into())
+        );
     }
 }

@@ -355,8 +355,11 @@ impl BinnedBeliefs {
         self.visit(|cell| {
             builder.push(step_of[&cell.slot.number], self.user(cell.user), &cell.ratios[..self.width], cell.posts)
         })?;
-        let starts = bins.iter().map(|slot| slot.start * MICROSECONDS).collect();
-        let panel = builder.finish()?.with_times(Times::Instants(starts))?;
+        let times = Times::Instants {
+            utc: bins.iter().map(|slot| slot.start * MICROSECONDS).collect(),
+            offsets: bins.iter().map(|slot| self.calendar.offset(slot.start)).collect(),
+        };
+        let panel = builder.finish()?.with_times(times)?;
         if self.by_name { Ok(agents_by_name(&panel)?) } else { Ok(panel) }
     }
 
@@ -472,6 +475,8 @@ mod tests {
                 "2021-03-15T12:00:00-04:00",
             ]
         );
+        let Times::Instants { offsets, .. } = panel.times() else { panic!("bins have times") };
+        assert_eq!(offsets[..4], [-18_000, -18_000, -18_000, -14_400]);
         let spoke: Vec<(usize, usize)> = (0..9)
             .flat_map(|step| [(step, 0), (step, 1)])
             .filter(|&(step, user)| panel.posts(step, user) > 0)

@@ -132,6 +132,11 @@ impl Calendar {
         Some(i64::from(self.zone.to_offset(Timestamp::from_second(time).ok()?).seconds()).rem_euclid(3600))
     }
 
+    /// Seconds that the zone's clock is ahead of UTC at an instant.
+    pub fn offset(&self, time: i64) -> i32 {
+        Timestamp::from_second(time).map_or(0, |instant| self.zone.to_offset(instant).seconds())
+    }
+
     /// RFC 3339 with the zone's offset.
     pub fn show(&self, time: i64) -> String {
         match Timestamp::from_second(time) {

@@ -261,7 +261,7 @@ impl Beliefs {
         let times: Vec<i64> = spoken.iter().map(|&(step, _)| panel.times().raw()[step]).collect();
         let time = match panel.times() {
             Times::Steps(_) => FrameColumn::Whole(times),
-            Times::Instants(_) => FrameColumn::Instants(times),
+            Times::Instants { .. } => FrameColumn::Instants(times),
         };
         let names = roster.agents();
         let mut columns = vec![

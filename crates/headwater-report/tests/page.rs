@@ -285,9 +285,8 @@ fn silence_is_a_gap() {
     let roster = Roster::new(["1", "0"], model.roster.hypotheses().to_vec()).unwrap();
     let day = 86_400_000_000;
     let posts = vec![1, 2, 0, 1, 0, 1];
-    let panel =
-        Panel::new(roster, Times::Instants(vec![0, day, 2 * day]), vec![1.0, 0.0, 0.0, 2.0, 0.0, -2.0], Some(posts))
-            .unwrap();
+    let panel = Panel::new(roster, Times::utc(vec![0, day, 2 * day]), vec![1.0, 0.0, 0.0, 2.0, 0.0, -2.0], Some(posts))
+        .unwrap();
     let page = Page::new(&ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) }).unwrap();
     let opinions = page.opinions.unwrap();
     assert_eq!(opinions.times, ["1970-01-01", "1970-01-02", "1970-01-03"]);

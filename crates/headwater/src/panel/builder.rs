@@ -30,6 +30,10 @@ pub struct PanelBuilder {
     /// Raw time of each frame in order of first appearance.
     frames: Vec<i64>,
     frame_index: HashMap<i64, usize>,
+    /// Offset of the local clock of each frame.
+    offsets: Vec<i32>,
+    /// Offset of frames to come.
+    offset: i32,
     latest: usize,
     /// Agents that a frame has space for; doubled when exceeded.
     capacity: usize,
@@ -56,11 +60,19 @@ impl PanelBuilder {
             agent_index: HashMap::new(),
             frames: Vec::new(),
             frame_index: HashMap::new(),
+            offsets: Vec::new(),
+            offset: 0,
             latest: 0,
             capacity: 8,
             log_beliefs: Vec::new(),
             posts: Vec::new(),
         }
+    }
+
+    /// Seconds that the local clock is ahead of UTC at the times that are pushed from now on; 0 at the start. It decides how a
+    /// time is shown, and nothing else. Of several offsets at one instant the first counts.
+    pub fn local_offset(&mut self, seconds: i32) {
+        self.offset = seconds;
     }
 
     /// Adds the log-ratios of one agent at one time. `posts = 0` says that the agent was silent.
@@ -90,6 +102,7 @@ impl PanelBuilder {
         self.latest = *self.frame_index.entry(time).or_insert(next);
         if self.latest == next {
             self.frames.push(time);
+            self.offsets.push(self.offset);
             self.log_beliefs.resize((next + 1) * ratios * self.capacity, 0.0);
             self.posts.resize((next + 1) * self.capacity, 0);
         }
@@ -129,6 +142,7 @@ impl PanelBuilder {
         let mut order: Vec<usize> = (0..self.frames.len()).collect();
         order.sort_by_key(|&frame| self.frames[frame]);
         permute(&mut self.frames, 1, &order);
+        permute(&mut self.offsets, 1, &order);
         permute(&mut self.log_beliefs, agents * ratios, &order);
         permute(&mut self.posts, agents, &order);
     }
@@ -174,10 +188,25 @@ impl PanelBuilder {
             self.log_beliefs.truncate(steps * wide);
             self.posts.truncate(steps * agents);
         }
-        let raw = (0..steps as i64).map(|index| first + index * step).collect();
         Ok(match self.unit {
-            Unit::Steps => Times::Steps(raw),
-            Unit::Microseconds => Times::Instants(raw),
+            Unit::Steps => Times::Steps((0..steps as i64).map(|index| first + index).collect()),
+            Unit::Microseconds => {
+                // A step has the time of its first frame; a silent one follows the one before after a whole step.
+                let (mut utc, mut offsets): (Vec<i64>, Vec<i32>) =
+                    (Vec::with_capacity(steps), Vec::with_capacity(steps));
+                for (&time, &offset) in self.frames.iter().zip(&self.offsets) {
+                    let to = position(time) as usize;
+                    while let (true, Some(&before)) = (utc.len() < to, utc.last()) {
+                        utc.push(before + step);
+                        offsets.extend(offsets.last().copied());
+                    }
+                    if utc.len() == to {
+                        utc.push(time);
+                        offsets.push(offset);
+                    }
+                }
+                Times::Instants { utc, offsets }
+            }
         })
     }
 
@@ -270,6 +299,21 @@ mod tests {
 
     fn names() -> Vec<String> {
         vec!["a".into(), "b".into(), "c".into()]
+    }
+
+    #[test]
+    fn instants_keep_their_times_and_offsets() {
+        const HOUR: i64 = 3_600_000_000;
+        let mut rows = PanelBuilder::new(names(), Unit::Microseconds);
+        // Days of 24, 23 and 24 hours, and one without a row.
+        for (time, offset) in [(96 * HOUR - HOUR, 7200), (0, 3600), (24 * HOUR, 3600), (47 * HOUR, 7200)] {
+            rows.local_offset(offset);
+            rows.push(time, "ann", &[0.5, 0.1], 1).unwrap();
+        }
+        let panel = rows.finish().unwrap();
+        let utc = [0, 24, 47, 71, 95].map(|hour| hour * HOUR).to_vec();
+        assert_eq!(panel.times(), &Times::Instants { utc, offsets: vec![3600, 3600, 7200, 7200, 7200] });
+        assert_eq!((panel.posts(3, 0), panel.posts(4, 0)), (0, 1));
     }
 
     #[test]

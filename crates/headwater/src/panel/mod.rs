@@ -30,15 +30,44 @@ const CELLS_AT_ONCE: usize = 1 << 15;
 pub enum Times {
     /// Step numbers.
     Steps(Vec<i64>),
-    /// Instants, microseconds since 1970 in UTC.
-    Instants(Vec<i64>),
+    /// Instants, with the local clock that they are shown in.
+    Instants {
+        /// Microseconds since 1970 in UTC.
+        utc: Vec<i64>,
+        /// Seconds that the local clock is ahead of UTC, for each instant.
+        offsets: Vec<i32>,
+    },
 }
 
 impl Times {
+    /// Instants without a local clock: microseconds since 1970, shown in UTC.
+    pub fn utc(utc: Vec<i64>) -> Self {
+        let offsets = vec![0; utc.len()];
+        Times::Instants { utc, offsets }
+    }
+
     /// The raw numbers, whatever their unit.
     pub fn raw(&self) -> &[i64] {
         match self {
-            Times::Steps(times) | Times::Instants(times) => times,
+            Times::Steps(times) | Times::Instants { utc: times, .. } => times,
+        }
+    }
+
+    /// How many there are, `None` where instants and offsets differ in number.
+    fn count(&self) -> Option<usize> {
+        match self {
+            Times::Steps(times) => Some(times.len()),
+            Times::Instants { utc, offsets } => (utc.len() == offsets.len()).then_some(utc.len()),
+        }
+    }
+
+    /// Those of a stretch of steps.
+    fn slice(&self, steps: Range<usize>) -> Self {
+        match self {
+            Times::Steps(times) => Times::Steps(times[steps].to_vec()),
+            Times::Instants { utc, offsets } => {
+                Times::Instants { utc: utc[steps.clone()].to_vec(), offsets: offsets[steps].to_vec() }
+            }
         }
     }
 }
@@ -77,6 +106,13 @@ impl Panel {
         posts: Option<Vec<u32>>,
     ) -> Result<Self, Error> {
         let (steps, agents, ratios) = (times.raw().len(), roster.agents().len(), roster.ratios());
+        if times.count().is_none() {
+            return Err(Error::Shape {
+                what: "offsets of times",
+                met: "another number".to_owned(),
+                wanted: format!("{steps}, one for each step"),
+            });
+        }
         if log_beliefs.len() != steps * agents * ratios {
             return Err(Error::Shape {
                 what: "log-beliefs",
@@ -139,7 +175,7 @@ impl Panel {
     /// # Errors
     /// [`Error::Shape`] where there is not one time for each frame.
     pub fn with_times(mut self, times: Times) -> Result<Self, Error> {
-        if times.raw().len() != self.steps() {
+        if times.count() != Some(self.steps()) {
             return Err(Error::Shape {
                 what: "times",
                 met: format!("{} values", times.raw().len()),
@@ -185,13 +221,9 @@ impl Panel {
     /// A range of steps as a panel of its own. Errors: an agent without a post in it.
     pub fn slice(&self, steps: Range<usize>) -> Result<Panel, Error> {
         let (agents, width) = (self.agents(), self.agents() * self.ratios());
-        let times = self.times.raw()[steps.clone()].to_vec();
         Panel::new(
             self.roster.clone(),
-            match self.times {
-                Times::Steps(_) => Times::Steps(times),
-                Times::Instants(_) => Times::Instants(times),
-            },
+            self.times.slice(steps.clone()),
             self.log_beliefs[steps.start * width..steps.end * width].to_vec(),
             self.posts.as_ref().map(|posts| posts[steps.start * agents..steps.end * agents].to_vec()),
         )
