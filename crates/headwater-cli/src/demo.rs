@@ -88,14 +88,15 @@ impl DemoArgs {
         };
 
         let (learned, known) = (influence(&found.model)?, influence(&world.truth)?);
+        let (shares, true_shares) = (learned.signed_share(), known.signed_share());
         let names = found.model.roster.agents();
         let agents = (learned.ranking().into_iter().enumerate()).map(|(position, agent)| {
             let truly = world.truth.roster.agent(&names[agent])?;
             Ok(DemoAgent {
                 rank: position + 1,
                 agent: names[agent].clone(),
-                share: learned.share.as_ref().map(|shares| shares[agent]),
-                true_share: known.share.as_ref().map(|shares| shares[truly]),
+                share: shares.as_ref().map(|shares| shares[agent]),
+                true_share: true_shares.as_ref().map(|shares| shares[truly]),
                 centrality: learned.centrality.values[agent],
                 true_centrality: known.centrality.values[truly],
                 informativeness: learned.informativeness[agent],

@@ -61,7 +61,7 @@ fn text(explanation: &Explanation) -> String {
         explanation.rank,
         explanation.agents,
         number(explanation.influence),
-        explanation.share.map_or("–".into(), percent),
+        explanation.share.map_or("–".into(), |share| percent(f64::from(explanation.sign.unwrap_or(1)) * share)),
         number(explanation.centrality),
         number(explanation.informativeness)
     );

@@ -14,7 +14,7 @@ const TOP: usize = 3;
 /// Ranks the agents of a model by influence = centrality × informativeness
 #[derive(Debug, Args)]
 #[command(
-    after_help = "share: share of all influence. centrality: weight that the network gives the agent, directly and\nthrough others. inform.: strength of the agent's own evidence, summed over the hypotheses. origin:\nshare of the network's mean opinion that originates with the agent.\n\nExample: headwater rank model.json --top 10 --format csv > ranking.csv"
+    after_help = "share: share of all influence, negative where influence is. centrality: weight that the network gives the agent, directly and\nthrough others. inform.: strength of the agent's own evidence, summed over the hypotheses. origin:\nshare of the network's mean opinion that originates with the agent.\n\nExample: headwater rank model.json --top 10 --format csv > ranking.csv"
 )]
 pub(crate) struct RankArgs {
     /// The model (.json or .npz)
@@ -99,7 +99,7 @@ pub(crate) fn text(ranking: &Ranking) -> String {
 
 fn rows(ranking: &Ranking) -> String {
     let extra: [OptionalColumn; 7] = [
-        ("90% share", |row| Some(format!("{}–{}", percent(row.share_low?), percent(row.share_high?)))),
+        ("90% share", |row| row.signed_interval().map(|(low, high)| format!("{}–{}", percent(low), percent(high)))),
         ("p", |row| row.p_value.map(|p| format!("{p:.3}"))),
         ("error", |row| row.error_probability.map(percent)),
         ("posts", |row| row.posts.map(number)),
@@ -122,7 +122,7 @@ fn rows(ranking: &Ranking) -> String {
         let mut cells = vec![
             row.rank.to_string(),
             short(&row.agent),
-            row.share.map_or("–".into(), percent),
+            row.signed_share().map_or("–".into(), percent),
             number(row.centrality),
             format!("{}{mark}", number(row.informativeness)),
             percent(row.origin),

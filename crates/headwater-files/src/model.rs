@@ -5,6 +5,7 @@ use crate::{AtomicFile, Error};
 use headwater::combination::Columns;
 use headwater::compare::GroundTruth;
 use headwater::influence;
+use headwater::influence::signed_shares;
 use headwater::model::{
     ChangeKind, DetectedChange, Diagnostics, Innovation, Likelihood, NetworkSnapshot, Track, TrueHypothesis,
 };
@@ -207,9 +208,9 @@ pub fn read_known(path: &Path) -> Result<GroundTruth, Error> {
     let roster = roster(&document, path)?;
     let agents = roster.agents().len();
     let whole = parts.combination.is_some() && parts.evidence.is_some() && document.adaptation.is_some();
-    let share = match document.share.clone().or_else(|| document.influence.as_deref().and_then(normalised)) {
+    let share = match document.influence.as_deref().and_then(signed_shares).or_else(|| document.share.clone()) {
         Some(share) => Some(share),
-        None if whole => influence(&read_model(path)?).map_err(Error::data(path))?.share,
+        None if whole => influence(&read_model(path)?).map_err(Error::data(path))?.signed_share(),
         None => None,
     };
     if share.as_ref().is_some_and(|share| share.len() != agents) {
@@ -221,11 +222,6 @@ pub fn read_known(path: &Path) -> Result<GroundTruth, Error> {
     known.adaptation = document.adaptation;
     known.share = share;
     Ok(known)
-}
-
-fn normalised(influence: &[f64]) -> Option<Vec<f64>> {
-    let total: f64 = influence.iter().sum();
-    (total > 0.0).then(|| influence.iter().map(|value| value / total).collect())
 }
 
 struct Parts {

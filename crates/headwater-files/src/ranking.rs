@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Columns of the ranking as a table, in order.
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "agent",
     "rank",
     "influence",
     "share",
+    "sign",
     "share_low",
     "share_high",
     "centrality",

@@ -192,6 +192,11 @@ impl Model {
         Ok(self.found(py)?.share.clone().map(|share| share.into_pyarray(py)))
     }
 
+    #[getter]
+    fn sign<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<i8>>>> {
+        Ok(self.found(py)?.sign.clone().map(|sign| sign.into_pyarray(py)))
+    }
+
     fn likelihoods(&self) -> PyResult<String> {
         text(&self.model.likelihoods)
     }

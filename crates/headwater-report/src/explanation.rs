@@ -47,9 +47,12 @@ pub struct Explanation {
     pub hypotheses: Vec<String>,
     /// Centrality × informativeness.
     pub influence: f64,
-    /// Share of all influence.
+    /// Share of all influence, in absolute value where some influences are negative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
+    /// +1 or −1, the sign of the influence; present only where some influences are negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign: Option<i8>,
     /// Weight that the network gives the agent, directly and through others.
     pub centrality: f64,
     /// Strength of the agent's own evidence for the truth, summed over the alternatives.
@@ -228,6 +231,7 @@ impl Explanation {
             hypotheses: hypotheses.to_vec(),
             influence: found.influence[agent],
             share: found.share.as_ref().map(|share| share[agent]),
+            sign: found.sign.as_ref().map(|sign| sign[agent]),
             centrality: found.centrality.values[agent],
             informativeness: found.informativeness[agent],
             self_weight: stochastic.weight(agent, agent),

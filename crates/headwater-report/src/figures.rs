@@ -36,8 +36,8 @@ pub fn ranking(from: &ReportInput<'_>) -> Figure {
     let shares = from.ranking.agents.iter().all(|row| row.share.is_some());
     let points = rows().enumerate().map(|(place, row)| Point {
         x: place as f64,
-        y: row.share.unwrap_or(row.influence),
-        interval: row.share_low.zip(row.share_high).filter(|_| shares),
+        y: row.signed_share().unwrap_or(row.influence),
+        interval: row.signed_interval().filter(|_| shares),
     });
     let chart = Chart {
         x: Axis::named("agents by rank", rows().map(|row| short(&row.agent)).collect()),

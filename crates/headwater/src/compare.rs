@@ -17,7 +17,7 @@ pub struct GroundTruth {
     pub evidence: Option<Evidence>,
     /// δ.
     pub adaptation: Option<f64>,
-    /// Influence shares.
+    /// Influence shares with their signs.
     pub share: Option<Vec<f64>>,
 }
 
@@ -34,7 +34,7 @@ impl GroundTruth {
             combination: Some(model.combination.clone()),
             evidence: Some(model.evidence.clone()),
             adaptation: Some(model.adaptation),
-            share: influence(model)?.share,
+            share: influence(model)?.signed_share(),
         })
     }
 
@@ -76,7 +76,7 @@ pub struct Comparison {
     pub combination_error: Option<f64>,
     /// ‖L̂ − L̄‖²_F.
     pub evidence_error: Option<f64>,
-    /// Σ |share difference|.
+    /// Σ |difference of signed shares|.
     pub influence_l1: Option<f64>,
     /// Probability that a true edge outweighs a missing one, off the diagonal.
     pub edge_auc: Option<f64>,
@@ -121,7 +121,7 @@ pub fn compare(model: &Model, known: &GroundTruth, top: usize) -> Result<Compari
         combination_error = Some(error);
         edge_auc = auc(present, absent);
     }
-    let shares = influence(model)?.share.zip(known.share.clone()).map(|(ours, theirs)| {
+    let shares = influence(model)?.signed_share().zip(known.share.clone()).map(|(ours, theirs)| {
         let pick = |&(our, their): &(usize, usize)| [ours[our], theirs[their]];
         pairs.iter().map(pick).collect::<Vec<[f64; 2]>>()
     });

@@ -20,9 +20,6 @@ const ERROR_PROBABILITY_AGENTS: usize = 200;
 /// False discovery rate of the edges called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
-/// Ratio of summed absolute influence to its net sum above which influences nearly cancel.
-const CANCELLING: f64 = 3.0;
-
 /// The damping of the usual PageRank.
 const DAMPING: f64 = 0.85;
 
@@ -119,10 +116,13 @@ pub struct RankedAgent {
     pub rank: usize,
     /// Centrality × informativeness.
     pub influence: f64,
-    /// Part of all influence.
+    /// Part of all influence, in absolute value where some influences are negative; shares sum to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Lower end of its 90 % interval.
+    /// +1 or −1, the sign of the influence; present only where some influences are negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign: Option<i8>,
+    /// Lower end of its 90 % interval, in the direction of the sign: below zero where the sign is uncertain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_low: Option<f64>,
     /// Upper end.
@@ -172,6 +172,23 @@ pub struct RankedAgent {
     pub pagerank: Option<f64>,
 }
 
+impl RankedAgent {
+    /// The share with its sign.
+    pub fn signed_share(&self) -> Option<f64> {
+        self.share.map(|share| if self.sign == Some(-1) { -share } else { share })
+    }
+
+    /// The 90 % interval of the share with its sign.
+    pub fn signed_interval(&self) -> Option<(f64, f64)> {
+        Some(self.directed((self.share_low?, self.share_high?)))
+    }
+
+    /// An interval of the signed share in the direction of the sign, or back.
+    fn directed(&self, (low, high): (f64, f64)) -> (f64, f64) {
+        if self.sign == Some(-1) { (-high, -low) } else { (low, high) }
+    }
+}
+
 /// How uncertainty is measured: bootstrap resamples for intervals, circular shifts for p-values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncertainty {
@@ -213,6 +230,7 @@ impl Ranking {
                 rank: position + 1,
                 influence: found.influence[agent],
                 share: found.share.as_ref().map(|share| share[agent]),
+                sign: found.sign.as_ref().map(|sign| sign[agent]),
                 share_low: None,
                 share_high: None,
                 rank_low: None,
@@ -280,7 +298,8 @@ impl Ranking {
     pub fn add_intervals(&mut self, intervals: &Intervals, roster: &Roster) -> Result<(), Error> {
         for row in &mut self.agents {
             let agent = roster.agent(&row.agent)?;
-            (row.share_low, row.share_high) = (Some(intervals.share[agent].0), Some(intervals.share[agent].1));
+            let (low, high) = row.directed(intervals.share[agent]);
+            (row.share_low, row.share_high) = (Some(low), Some(high));
             (row.rank_low, row.rank_high) = (Some(intervals.rank[agent].0), Some(intervals.rank[agent].1));
             row.top_k_probability = Some(intervals.top[agent]);
         }
@@ -372,13 +391,13 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
         notes.push(format!("* informativeness estimated below zero: {}", names(&negative)));
     }
     if found.share.is_none() {
-        notes.push("the estimated influences do not add up to something positive, so there are no shares".into());
+        notes.push("every estimated influence is zero, so there are no shares".into());
     }
     let (net, gross) =
         found.influence.iter().fold((0.0, 0.0), |(net, gross), value| (net + value, gross + value.abs()));
-    if found.share.is_some() && gross > CANCELLING * net {
+    if found.sign.is_some() {
         notes.push(format!(
-            "influences for and against nearly cancel ({} in all, {} net), so shares are large numbers that mean little; compare centrality and informativeness",
+            "some influences are negative: shares are taken over absolute influences and keep the sign (sum of absolute values {}, net sum {})",
             number(gross),
             number(net)
         ));

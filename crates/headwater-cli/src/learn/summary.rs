@@ -87,9 +87,10 @@ impl LearnSummary {
         let mut top = Vec::new();
         if model.combination.agents() <= RANKED_AGENTS {
             let found = influence(model)?;
+            let shares = found.signed_share();
             top.extend(found.ranking().into_iter().take(5).map(|agent| TopAgent {
                 agent: model.roster.agents()[agent].clone(),
-                share: found.share.as_ref().map(|share| share[agent]),
+                share: shares.as_ref().map(|share| share[agent]),
                 centrality: found.centrality.values[agent],
                 informativeness: found.informativeness[agent],
             }));

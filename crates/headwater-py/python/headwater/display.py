@@ -78,6 +78,8 @@ def agents_table(columns: Mapping[str, Any]) -> str:
     shown += [("90% from", "share_low", percent), ("to", "share_high", percent), ("p", "p_value", number)]
     shown += [("centrality", "centrality", number), ("informativeness", "informativeness", number)]
     shown += [("posts per step", "posts", number), ("silent", "silent_share", percent)]
+    if "sign" in columns:
+        columns = {**columns, "share": [sign * share for sign, share in zip(columns["sign"], columns["share"])]}
     present = [(heading, name, say) for heading, name, say in shown if name in columns]
     count = len(columns["agent"])
     rows = ([say(columns[name][row]) for _, name, say in present] for row in range(min(SHOWN, count)))

@@ -145,8 +145,14 @@ class Model:
 
     @cached_property
     def share(self) -> NDArray[np.float64] | None:
-        """Each agent's share of all influence; sums to one. None where influences cancel."""
+        """Each agent's share of all influence, of the absolute values where some are negative; sums to one. None where
+        every influence is zero."""
         return _fixed(self._compiled.share)
+
+    @property
+    def sign(self) -> NDArray[np.int8] | None:
+        """+1 or −1 for each agent, the sign of the influence. None where no influence is negative."""
+        return self._compiled.sign
 
     @cached_property
     def likelihoods(self) -> list[dict[str, Any]] | None:

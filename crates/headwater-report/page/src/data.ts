@@ -72,6 +72,8 @@ export interface RankRow {
   rank: number;
   influence: number;
   share?: number;
+  /** +1 or -1; only where some influences are negative. */
+  sign?: number;
   share_low?: number;
   share_high?: number;
   centrality: number;
@@ -148,7 +150,7 @@ export interface Heat {
 
 export interface Snapshot {
   time: string;
-  /** By the model's order. */
+  /** By the model's order; shares with their signs. */
   share: number[];
   centrality: number[];
   informativeness: number[];

@@ -9,6 +9,7 @@ export interface Standing {
   agent: number;
   name: string;
   rank: number;
+  /** With its sign; sums to one in absolute value. */
   share: number;
   influence: number;
   centrality: number;
@@ -59,12 +60,12 @@ export class Report {
     };
     this.strongest = this.edges.weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
     this.rows = page.ranking.agents;
-    const total = this.rows.reduce((sum, row) => sum + row.influence, 0) || 1;
+    const total = this.rows.reduce((sum, row) => sum + Math.abs(row.influence), 0) || 1;
     this.learned = this.rows.map((row) => ({
       agent: this.byName.get(row.agent) ?? -1,
       name: row.agent,
       rank: row.rank,
-      share: row.share ?? row.influence / total,
+      share: row.share === undefined ? row.influence / total : (row.sign ?? 1) * row.share,
       influence: row.influence,
       centrality: row.centrality,
       informativeness: row.informativeness,

@@ -61,12 +61,12 @@ export class Scene {
     const agents = this.radii.length;
     const crowd = agents <= 40 ? [6, 28] : agents <= 200 ? [3.5, 22] : agents <= 1000 ? [2.8, 20] : [1.5, 16];
     const [least = 1, most = 1] = crowd;
-    const largest = standings.reduce((high, { share }) => Math.max(high, share), 1e-9);
+    const largest = standings.reduce((high, { share }) => Math.max(high, Math.abs(share)), 1e-9);
     for (const { agent, rank, share } of standings) {
       this.shares[agent] = share;
       this.ranks[agent] = rank;
       // Area goes with the share.
-      this.radii[agent] = Math.max(least, most * Math.sqrt(Math.max(0, share) / largest));
+      this.radii[agent] = Math.max(least, most * Math.sqrt(Math.abs(share) / largest));
     }
     this.weights = this.report.weights();
     this.refilter();

@@ -34,7 +34,7 @@ interface Column {
 const COLUMNS: Column[] = [
   { id: "rank", label: "Rank", help: "By influence; 1 is the most influential. With its 90% interval, where it was computed.", kind: "count", always: true },
   { id: "agent", label: "Agent", help: "Open an agent for the reasons of the rank.", kind: "count", always: true },
-  { id: "share", label: "Share of influence", help: "Share of all influence; the shares sum to 100%. The thin line is the 90% interval: where the intervals of two agents overlap widely, their order is uncertain.", kind: "share", always: true },
+  { id: "share", label: "Share of influence", help: "Share of all influence; the shares sum to 100%, in absolute value where some influences are negative. The thin line is the 90% interval: where the intervals of two agents overlap widely, their order is uncertain.", kind: "share", always: true },
   { id: "influence", label: "Influence", help: "Centrality × informativeness.", kind: "number", always: true },
   { id: "centrality", label: "Centrality", help: "Weight that the network gives the agent, directly and through others; sums to one.", kind: "number", always: true },
   { id: "informativeness", label: "Informa\u00ADtiveness", help: "How strongly the agent's own evidence supports the hypothesis the network settles on. Negative where it speaks against.", kind: "number", always: true },
@@ -220,10 +220,17 @@ interface Scale {
 function barScale(standings: Standing[]): Scale {
   let [low, high] = [0, 1e-9];
   for (const { share, row } of standings) {
-    low = Math.min(low, share, row?.share_low ?? 0);
-    high = Math.max(high, share, row?.share_high ?? 0);
+    const [from, to] = ends(row) ?? [0, 0];
+    low = Math.max(-1, Math.min(low, share, from));
+    high = Math.min(1, Math.max(high, share, to));
   }
   return { low, high };
+}
+
+/** The interval of the signed share. */
+function ends(row: RankRow | undefined): [number, number] | null {
+  if (row?.share_low === undefined || row.share_high === undefined) return null;
+  return row.sign === -1 ? [-row.share_high, -row.share_low] : [row.share_low, row.share_high];
 }
 
 function row(report: Report, standing: Standing, columns: Column[], scale: Scale): HTMLElement {
@@ -238,7 +245,7 @@ function row(report: Report, standing: Standing, columns: Column[], scale: Scale
     } else if (typeof value !== "number") {
       append(cell, [el("span", { class: "muted" }, "–")]);
     } else if (id === "share") {
-      append(cell, [shareBar(standing, scale), figure(standing.row?.share === undefined ? "part" : id, value, kind), interval(standing.row, "share_low", "share_high", "share")]);
+      append(cell, [shareBar(standing, scale), ...shareFigure(standing), interval(standing.row, "share_low", "share_high", "share")]);
     } else if (id === "rank") {
       append(cell, [figure(standing.row ? id : "place", value, kind), interval(standing.row, "rank_low", "rank_high", "count")]);
     } else {
@@ -255,6 +262,13 @@ function row(report: Report, standing: Standing, columns: Column[], scale: Scale
   return line;
 }
 
+/** The share as the ranking has it, with the sign before it where there is one. */
+function shareFigure({ share, row }: Standing): HTMLElement[] {
+  if (row?.share === undefined) return [figure("part", share, "share")];
+  const size = figure("share", row.share, "share");
+  return row.sign === undefined ? [size] : [el("span", { class: "signed", "data-field": "sign", "data-value": row.sign }, row.sign < 0 ? "−" : "+"), size];
+}
+
 function interval(row: RankRow | undefined, low: "share_low" | "rank_low", high: "share_high" | "rank_high", kind: Kind): HTMLElement | null {
   const [from, to] = [row?.[low], row?.[high]];
   if (from === undefined || to === undefined) return null;
@@ -265,11 +279,12 @@ function interval(row: RankRow | undefined, low: "share_low" | "rank_low", high:
 }
 
 function shareBar({ share, row }: Standing, { low, high }: Scale): HTMLElement {
-  const place = (value: number): number => (100 * (value - low)) / (high - low);
+  const place = (value: number): number => Math.max(0, Math.min(100, (100 * (value - low)) / (high - low)));
   const between = (element: HTMLElement, from: number, to: number) => style(element, { left: `${place(Math.min(from, to))}%`, width: `${Math.abs(place(to) - place(from))}%` });
   const bar = el("span", { class: "bar", "aria-hidden": "true" }, between(el("i", { class: share < 0 ? "fill below" : "fill" }), 0, share));
   // An interval of no width is a stroke that says nothing.
-  if (row?.share_low !== undefined && row.share_high !== undefined && row.share_high - row.share_low > 0.005 * (high - low)) bar.append(between(el("i", { class: "whisker" }), row.share_low, row.share_high));
+  const [from, to] = ends(row) ?? [0, 0];
+  if (to - from > 0.005 * (high - low)) bar.append(between(el("i", { class: "whisker" }), from, to));
   bar.title = percent(share);
   return bar;
 }

@@ -35,13 +35,14 @@ export function verdict(report: Report): HTMLElement {
 
 /** Shares of influence as one bar. */
 function strip(report: Report): HTMLElement | null {
-  const standings = report.standings().filter((standing) => standing.share > 0);
-  const total = standings.reduce((sum, standing) => sum + standing.share, 0);
+  const size = ({ share }: Standing): number => Math.abs(share);
+  const standings = report.standings().filter((standing) => standing.share !== 0).sort((a, b) => size(b) - size(a));
+  const total = standings.reduce((sum, standing) => sum + size(standing), 0);
   if (standings.length < 2 || !(total > 0)) return null;
-  const named = standings.filter((standing, index) => index < SEGMENTS && standing.share / total >= 0.03);
+  const named = standings.filter((standing, index) => index < SEGMENTS && size(standing) / total >= 0.03);
   if (named.length === 0) named.push(...standings.slice(0, 3));
   const others = standings.length - named.length;
-  const rest = Math.max(0, 1 - named.reduce((sum, standing) => sum + standing.share, 0) / total);
+  const rest = Math.max(0, 1 - named.reduce((sum, standing) => sum + size(standing), 0) / total);
   const bar = el("div", { class: "strip-bar", "aria-hidden": "true" });
   const swatches: HTMLElement[] = [];
   const swatch = (): HTMLElement => {
@@ -52,8 +53,8 @@ function strip(report: Report): HTMLElement | null {
   const item = (standing: Standing) =>
     el("li", {}, swatch(), el("button", { type: "button", class: "link", onclick: () => open(report, standing.agent) }, bdi(standing.name)), el("span", { class: "figure" }, percent(standing.share)));
   const items = named.map(item);
-  if (others > 0) items.push(el("li", { class: "muted" }, swatch(), plural(others, "other"), el("span", { class: "figure" }, percent(rest * total))));
-  const parts = [...named.map((standing) => standing.share / total), ...(others > 0 ? [rest] : [])].map((part) => style(el("i"), { flexGrow: String(part) }));
+  if (others > 0) items.push(el("li", { class: "muted" }, swatch(), plural(others, "other"), el("span", { class: "figure" }, percent(rest))));
+  const parts = [...named.map((standing) => size(standing) / total), ...(others > 0 ? [rest] : [])].map((part) => style(el("i"), { flexGrow: String(part) }));
   bar.append(...parts);
   const paint = (): void => {
     const { accent, paper, line } = INKS[report.theme.value];

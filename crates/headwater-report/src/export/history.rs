@@ -81,16 +81,16 @@ pub(super) fn history(
         })
         .collect();
     let nothing = || vec![None; model.roster.agents().len()];
-    let column = |get: fn(&Influence) -> Option<&Vec<f64>>| {
+    let column = |get: fn(&Influence) -> Option<Vec<f64>>| {
         let values = |found: &Option<_>| {
-            found.as_ref().and_then(get).map_or_else(nothing, |values| values.iter().copied().map(Some).collect())
+            found.as_ref().and_then(get).map_or_else(nothing, |values| values.into_iter().map(Some).collect())
         };
         found.iter().map(values).collect()
     };
     let agents = vec![
-        ("share_over_time", column(|found| found.share.as_ref())),
-        ("centrality_over_time", column(|found| Some(&found.centrality.values))),
-        ("informativeness_over_time", column(|found| Some(&found.informativeness))),
+        ("share_over_time", column(Influence::signed_share)),
+        ("centrality_over_time", column(|found| Some(found.centrality.values.clone()))),
+        ("informativeness_over_time", column(|found| Some(found.informativeness.clone()))),
     ];
     Some(History { dates, bounds, gone, weights, agents })
 }

@@ -88,10 +88,11 @@ enum RankedField {
     Text(fn(&RankedAgent) -> Option<&String>),
 }
 
-const KNOWN: [(&str, RankedField); 20] = [
+const KNOWN: [(&str, RankedField); 21] = [
     ("rank", RankedField::Whole(|row| Some(row.rank))),
     ("influence", RankedField::Real(|row| Some(row.influence))),
     ("share", RankedField::Real(|row| row.share)),
+    ("sign", RankedField::Real(|row| row.sign.map(f64::from))),
     ("share_low", RankedField::Real(|row| row.share_low)),
     ("share_high", RankedField::Real(|row| row.share_high)),
     ("centrality", RankedField::Real(|row| Some(row.centrality))),

@@ -98,7 +98,7 @@ pub(super) fn cards(model: &Model, ranking: &Ranking, truth: usize, chosen: &[us
 /// Reasons for the rank.
 fn why(row: &RankedAgent, ranking: &Ranking, known: f64) -> Vec<String> {
     let agents = ranking.agents.len();
-    let part = row.share.map_or(String::new(), |share| format!(", {} of all influence", percent(share)));
+    let part = row.signed_share().map_or(String::new(), |share| format!(", {} of all influence", percent(share)));
     let mut why = vec![format!(
         "Rank {} of {agents}: centrality {} × informativeness {} = influence {}{part}.",
         row.rank,

@@ -15,7 +15,7 @@ const CHARACTERS: usize = 700_000;
 pub struct PageSnapshot {
     /// The time.
     pub time: String,
-    /// In the model's order.
+    /// Signed shares in the model's order.
     pub share: Vec<f64>,
     /// Likewise.
     pub centrality: Vec<f64>,
@@ -58,7 +58,7 @@ pub(super) fn history(
         let brief = |values: Vec<f64>| values.into_iter().map(brief).collect();
         snapshots.push(PageSnapshot {
             time: model.track.time(snapshot.step),
-            share: brief(found.share.unwrap_or_else(|| vec![0.0; agents])),
+            share: brief(found.signed_share().unwrap_or_else(|| vec![0.0; agents])),
             centrality: brief(found.centrality.values),
             informativeness: brief(found.informativeness),
             weights: Packed::between(weights.into_iter(), ends, 8),

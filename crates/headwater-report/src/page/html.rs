@@ -56,13 +56,13 @@ impl Page {
             let mut cells = vec![
                 row.rank.to_string(),
                 format!("<bdi>{}</bdi>", escape(&row.agent)),
-                row.share.map_or("–".to_owned(), percent),
+                row.signed_share().map_or("–".to_owned(), percent),
                 number(row.influence),
                 number(row.centrality),
                 number(row.informativeness),
             ];
             if interval {
-                let ends = row.share_low.zip(row.share_high);
+                let ends = row.signed_interval();
                 cells.push(ends.map_or(String::new(), |(low, high)| format!("{}–{}", percent(low), percent(high))));
             }
             if p {

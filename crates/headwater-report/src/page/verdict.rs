@@ -67,7 +67,7 @@ fn headline(model: &Model, ranking: &Ranking, outcome: Outcome) -> String {
             "No evidence that these agents influence each other; the first rank of {name} may be due to chance."
         );
     }
-    let much = first.share.map_or(String::new(), |share| format!(" with {} of all influence", percent(share)));
+    let much = first.signed_share().map_or(String::new(), |share| format!(" with {} of all influence", percent(share)));
     if outcome == Outcome::NotTested && model.method != Method::Given {
         return format!("{name} ranks first{much}; whether these agents influence each other was not tested.");
     }
@@ -96,7 +96,10 @@ fn sure(model: &Model, ranking: &Ranking, outcome: Outcome) -> Vec<String> {
     if outcome == Outcome::NotTested && model.method != Method::Given {
         sure.push(format!("Whether the data support an answer was not tested. To test it, {HOW_TO_TEST}."));
     }
-    let interval = first.and_then(|row| Some((row, row.share_low?, row.share_high?, row.rank_low?, row.rank_high?)));
+    let interval = first.and_then(|row| {
+        let (low, high) = row.signed_interval()?;
+        Some((row, low, high, row.rank_low?, row.rank_high?))
+    });
     match interval {
         Some((row, low, high, best, worst)) => {
             let ranks =

@@ -3,6 +3,7 @@
 //! In: a model and the panel it was learned from. Out: [`BootstrapDraw`]s by number, and [`Intervals`] from many of them.
 
 use super::draws::{draw_many, numbered};
+use crate::influence::signed_shares;
 use crate::learn::Refit;
 use crate::learn::moments::affordable;
 use crate::learn::regressors::DistinctAgents;
@@ -43,7 +44,7 @@ const REFITS: u64 = 8;
 /// Their numbers, apart from those of the resamples.
 const FIRST_REFIT: u64 = 1 << 40;
 
-/// One resample: influence share and rank of every agent. A function of its number and the seed, so that draws can be
+/// One resample: signed influence share and rank of every agent. A function of its number and the seed, so that draws can be
 /// saved as they come and continued later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BootstrapDraw {
@@ -55,7 +56,7 @@ pub struct BootstrapDraw {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Intervals {
-    /// 90 % interval of the influence share.
+    /// 90 % interval of the signed influence share ([`crate::influence::Influence::signed_share`]).
     pub share: Vec<(f64, f64)>,
     /// 90 % interval of the rank.
     pub rank: Vec<(usize, usize)>,
@@ -130,7 +131,8 @@ impl<'a> Bootstrap<'a> {
             shares.sort_by(f64::total_cmp);
             ranks.sort_unstable();
             let (low, high) = ends(draws.len());
-            intervals.share.push((shares[low], shares[high]));
+            // Scaled deviations can leave the range of a share.
+            intervals.share.push((shares[low].clamp(-1.0, 1.0), shares[high].clamp(-1.0, 1.0)));
             intervals.rank.push((ranks[low], ranks[high]));
             intervals.top.push(within as f64 / draws.len() as f64);
         }
@@ -190,7 +192,7 @@ fn ends(count: usize) -> (usize, usize) {
     ((0.05 * last).floor() as usize, (0.95 * last).ceil() as usize)
 }
 
-/// Influence shares of an estimate for a given truth; without a positive total, influence as it is.
+/// Signed influence shares of an estimate for a given truth; influence as it is where all are zero.
 fn shares(estimate: &Estimate, truth: usize) -> Result<Vec<f64>, Error> {
     let centrality = estimate.combination.centrality()?.values;
     let evidence = &estimate.evidence;
@@ -198,9 +200,7 @@ fn shares(estimate: &Estimate, truth: usize) -> Result<Vec<f64>, Error> {
         (0..=evidence.ratios()).map(|other| evidence.against(agent, other) - evidence.against(agent, truth)).sum()
     };
     let influence: Vec<f64> = centrality.iter().enumerate().map(|(agent, u)| u * known(agent)).collect();
-    let total: f64 = influence.iter().sum();
-    let scale = if total > 0.0 { total } else { 1.0 };
-    Ok(influence.iter().map(|value| value / scale).collect())
+    Ok(signed_shares(&influence).unwrap_or(influence))
 }
 
 fn by_share(shares: &[f64]) -> Vec<usize> {

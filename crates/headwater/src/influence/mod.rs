@@ -34,8 +34,10 @@ pub struct Influence {
     pub informativeness: Vec<f64>,
     /// I_k = centrality × informativeness.
     pub influence: Vec<f64>,
-    /// I_k normalised to sum to one; absent when the estimates do not add up to something positive.
+    /// |I_k| divided by the sum of all |I_k|: shares are not negative and sum to one. Absent where every influence is zero.
     pub share: Option<Vec<f64>>,
+    /// +1 or −1 for each agent, the sign of I_k; present only where some influences are negative.
+    pub sign: Option<Vec<i8>>,
     /// Network divergence K(θ*, θ_j) per hypothesis.
     pub divergence: Vec<f64>,
     /// The share of the network's mean opinion that originates in each agent at the model's δ; centrality is its limit
@@ -68,6 +70,11 @@ impl Influence {
             self.influence[b].total_cmp(&self.influence[a]).then(second(b).total_cmp(&second(a))).then(a.cmp(&b))
         });
         order
+    }
+
+    /// Shares with their signs; they sum to one in absolute value.
+    pub fn signed_share(&self) -> Option<Vec<f64>> {
+        signed_shares(&self.influence)
     }
 
     /// Each agent's share of K(θ*, θ_j) for one hypothesis; `None` where that divergence is not positive.
@@ -112,8 +119,9 @@ pub fn influence(model: &Model) -> Result<Influence, Error> {
         (0..agents).map(|agent| (0..hypotheses).map(|hypothesis| divergence_of(agent, hypothesis)).collect()).collect();
     let informativeness: Vec<f64> = divergences.iter().map(|row| row.iter().sum()).collect();
     let influence: Vec<f64> = centrality.values.iter().zip(&informativeness).map(|(u, d)| u * d).collect();
-    let total: f64 = influence.iter().sum();
-    let share = (total > 0.0).then(|| influence.iter().map(|value| value / total).collect());
+    let share = signed_shares(&influence).map(|shares| shares.into_iter().map(f64::abs).collect());
+    let negative = influence.iter().any(|value| *value < 0.0);
+    let sign = negative.then(|| influence.iter().map(|value| if *value < 0.0 { -1 } else { 1 }).collect());
     let divergence = (0..hypotheses)
         .map(|hypothesis| (0..agents).map(|agent| centrality.values[agent] * divergences[agent][hypothesis]).sum())
         .collect();
@@ -127,8 +135,23 @@ pub fn influence(model: &Model) -> Result<Influence, Error> {
         informativeness,
         influence,
         share,
+        sign,
         divergence,
     })
+}
+
+/// Influences divided by the sum of their absolute values, signs kept; `None` where that sum is not positive.
+///
+/// Their net sum would be no denominator where some are negative: it can be near zero, and shares then exceed one.
+///
+/// ```
+/// use headwater::influence::signed_shares;
+/// assert_eq!(signed_shares(&[3.0, -2.0, 0.0]), Some(vec![0.6, -0.4, 0.0]));
+/// assert_eq!(signed_shares(&[0.0, 0.0]), None);
+/// ```
+pub fn signed_shares(influence: &[f64]) -> Option<Vec<f64>> {
+    let total: f64 = influence.iter().map(|value| value.abs()).sum();
+    (total > 0.0).then(|| influence.iter().map(|value| value / total).collect())
 }
 
 /// θ* from the evidence alone: in the long run all log-beliefs are near uᵀL̄.

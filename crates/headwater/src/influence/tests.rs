@@ -34,6 +34,35 @@ fn influence_by_hand() {
     assert_eq!(influence.ranking(), [1, 0]);
 }
 
+#[test]
+fn shares_of_negative_influences_are_absolute_and_keep_the_sign() {
+    let mut model = two_agents();
+    assert_eq!(influence(&model).unwrap().sign, None);
+    // u = (¾, ¼), D = (0.2, −0.5), I = (0.15, −0.125): the net sum 0.025 would give shares of 600 and −500 %.
+    model.evidence = Evidence::from_rows(vec![0.2, -0.5], 2, 1).unwrap();
+    let found = influence(&model).unwrap();
+    let share = found.share.as_ref().unwrap();
+    assert!((share[0] - 0.15 / 0.275).abs() < 1e-14 && (share[1] - 0.125 / 0.275).abs() < 1e-14);
+    assert!((share.iter().sum::<f64>() - 1.0).abs() < 1e-14);
+    assert_eq!(found.sign, Some(vec![1, -1]));
+    assert!((found.signed_share().unwrap()[1] + 0.125 / 0.275).abs() < 1e-14);
+    let mut ranking = crate::Ranking::from_influence(&model, &found).unwrap();
+    ranking
+        .add_intervals(
+            &crate::evaluate::Intervals::new(vec![(0.4, 0.7), (-0.6, 0.1)], vec![(1, 1), (2, 2)], vec![1.0, 0.0]),
+            &model.roster,
+        )
+        .unwrap();
+    let last = &ranking.agents[1];
+    assert_eq!((last.sign, last.share_low, last.share_high), (Some(-1), Some(-0.1), Some(0.6)));
+    assert_eq!(last.signed_interval(), Some((-0.6, 0.1)));
+    // All influences negative: shares remain; all zero: there are none.
+    model.evidence = Evidence::from_rows(vec![-0.2, -0.5], 2, 1).unwrap();
+    assert!(influence(&model).unwrap().share.is_some_and(|share| (share.iter().sum::<f64>() - 1.0).abs() < 1e-14));
+    model.evidence = Evidence::from_rows(vec![0.0, 0.0], 2, 1).unwrap();
+    assert_eq!(influence(&model).unwrap().share, None);
+}
+
 /// Note P1: with θ* = θ_j' the definition gives L̂[k,j] − L̂[k,j'], not the printed sum.
 #[test]
 fn informativeness_has_the_corrected_sign_for_any_truth() {

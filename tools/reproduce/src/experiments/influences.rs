@@ -153,7 +153,7 @@ fn one(network: &PaperNetwork, influential: usize, seed: u64) -> Result<Influenc
     until(&mut learner, &panel, STEPS)?;
     let shares = |model: &Model| -> Result<Vec<f64>, Error> {
         let found = influence(model)?;
-        Ok(found.share.unwrap_or(found.influence))
+        Ok(found.signed_share().unwrap_or(found.influence))
     };
     let paper = shares(&learner.finish(&panel, None)?)?;
     let ours = simulation::ours(&panel, OUR_STEPS)?.map(|model| shares(&model)).transpose()?;
