@@ -1,7 +1,7 @@
 //! Beliefs on disk: a long table (CSV or Parquet) or an array (`.npy`), streamed into or out of a panel.
 
 use crate::npy::{self, Header, Kind};
-use crate::time::parse_time;
+use crate::time::{parse_time, written_offset};
 use crate::{AtomicFile, Error};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::cast::AsArray;
@@ -261,6 +261,9 @@ impl<'a> TableReader<'a> {
         values.iter().for_each(|value| self.sieve.see(*value));
         if zeros > 0 && self.first_zero.is_none() {
             self.first_zero = Some(place());
+        }
+        if unit == Unit::Microseconds {
+            builder.local_offset(written_offset(&time_text()));
         }
         builder.push(time, agent, &self.ratios, posts).map_err(|error| {
             let problem = match error {

@@ -29,4 +29,4 @@ pub use model::{
 pub use output::{create_folder, json_file, write_bytes, write_json};
 pub use panel_file::{read_panel, write_panel};
 pub use ranking::{edges_csv, ranking_csv, ranking_table};
-pub use time::{name_times, show_date, show_time};
+pub use time::{name_times, show_date, show_dates, show_offsets, show_time};

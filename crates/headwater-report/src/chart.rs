@@ -313,23 +313,30 @@ fn sample(svg: &mut Svg, place: (f64, f64), shape: Shape, pen: Pen) {
 fn line(svg: &mut Svg, series: &ChartSeries, pen: Pen, spot: &dyn Fn((f64, f64)) -> Option<(f64, f64)>) {
     // A point that cannot be shown breaks the line rather than bend it.
     let mut pieces = vec![Vec::new()];
-    let (mut upper, mut lower) = (Vec::new(), Vec::new());
+    let mut bands: Vec<(Vec<(f64, f64)>, Vec<(f64, f64)>)> = vec![(Vec::new(), Vec::new())];
     for point in &series.points {
         match (spot((point.x, point.y)), pieces.last_mut()) {
             (Some(place), Some(piece)) => piece.push(place),
-            _ => pieces.push(Vec::new()),
+            _ => {
+                pieces.push(Vec::new());
+                bands.push((Vec::new(), Vec::new()));
+            }
         }
         let ends = point.interval.and_then(|(low, high)| Some((spot((point.x, low))?, spot((point.x, high))?)));
-        if let Some((low, high)) = ends {
+        if let (Some((low, high)), Some((upper, lower))) = (ends, bands.last_mut()) {
             lower.push(low);
             upper.push(high);
         }
     }
-    if lower.len() > 1 {
+    for (mut upper, lower) in bands.into_iter().filter(|(upper, _)| upper.len() > 1) {
         upper.extend(lower.into_iter().rev());
         svg.area(&upper, pen.colour);
     }
-    pieces.retain(|piece| !piece.is_empty());
+    // A point between two gaps is a dot.
+    for piece in pieces.iter().filter(|piece| piece.len() == 1) {
+        svg.circle(piece[0], pen.width, pen.colour, pen.colour);
+    }
+    pieces.retain(|piece| piece.len() > 1);
     svg.path(&pieces, pen.colour, pen.width, pen.dash);
 }
 

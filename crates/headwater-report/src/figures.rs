@@ -6,10 +6,11 @@ use crate::figure::{Figure, FigurePanel};
 use crate::heat::Heatmap;
 use crate::network::{Link, NetworkChart, Node, places};
 use crate::page::ReportInput;
-use crate::page::opinions::{BeliefSums, changes, times};
+use crate::page::opinions::{BeliefSums, changes, zone};
 use headwater::Combination;
 use headwater::compare::GroundTruth;
 use headwater::words::short;
+use headwater_files::show_date;
 
 /// Agents in the figure of a ranking.
 const RANKED: usize = 25;
@@ -126,12 +127,14 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
         let (low, high) = (*all.get(all.len() / 4)?, *all.get(all.len() * 3 / 4)?);
         Some(Point::within(at(point), sums.mean(truth, point)?, low, high))
     };
-    let everybody = (0..sums.points).filter_map(middle).collect();
+    // A point without a number is silence: the line ends there.
+    let silence = |point: usize| Point::new(at(point), f64::NAN);
+    let everybody = (0..sums.points).map(|point| middle(point).unwrap_or_else(|| silence(point))).collect();
     series.push(ChartSeries::new("mean and interquartile range", Shape::Line, everybody));
     for row in from.ranking.agents.iter().take(FOLLOWED) {
         let agent = model.roster.agent(&row.agent)?;
-        let said = |point: usize| Some(Point::new(at(point), sums.belief(agent, truth, point)?));
-        series.push(ChartSeries::new(&short(&row.agent), Shape::Line, (0..sums.points).filter_map(said).collect()));
+        let said = |point: usize| Point::new(at(point), sums.belief(agent, truth, point).unwrap_or(f64::NAN));
+        series.push(ChartSeries::new(&short(&row.agent), Shape::Line, (0..sums.points).map(said).collect()));
     }
     let drawn = series.iter().flat_map(|series: &ChartSeries| &series.points);
     let ends = drawn.map(|point| point.interval.unwrap_or((point.y, point.y)));
@@ -143,10 +146,13 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
         let marks = changed.iter().flat_map(|(point, ..)| mark(*point));
         series.insert(0, ChartSeries::new("change", Shape::Reference, marks.collect()));
     }
-    let times = times(panel, 1);
-    let span = match (times.first(), times.last()) {
-        (Some(first), Some(last)) if panel.steps() > 1 => format!("step, from {first} to {last}"),
-        _ => "step".to_owned(),
+    let span = match panel.steps() {
+        ..=1 => "step".to_owned(),
+        steps => {
+            let (first, last) = (show_date(panel.times(), 0), show_date(panel.times(), steps - 1));
+            let zone = zone(from).map_or(String::new(), |zone| format!(" ({zone})"));
+            format!("step, from {first} to {last}{zone}")
+        }
     };
     let span = if sums.merged > 1 { format!("{span}, means of {}", sums.merged) } else { span };
     let chart = Chart {

@@ -14,6 +14,7 @@ export function about(report: Report): HTMLElement[] {
       null,
       left_off.length > 0 && el("div", {}, el("h3", {}, "Left out to keep the page small"), el("ul", {}, ...left_off.map((sentence) => el("li", {}, sentence)))),
       el("p", {}, "Influence is an estimate under this model of opinion; it does not prove that anybody convinced anybody. The page is one file: it works offline and loads nothing from the network."),
+      report.page.opinions?.zone && el("p", {}, `Dates and times on this page are on the local clock of ${report.page.opinions.zone}.`),
       cite.length > 0 && el("div", {}, el("h3", {}, "How to cite"), el("ul", { class: "cite" }, ...cite.map((line) => el("li", {}, line)))),
     ),
   ];

@@ -66,7 +66,7 @@ function content(report: Report, agent: number): { parts: Node[]; start: () => C
   if (!given || given.times.length === 0) return { parts, start: () => null };
   const { reference, hypotheses } = report.page;
   const plot = chart(report, 200, `Belief of ${name} over time`, given.changes.map(([bin, kind]) => [bin, kind]));
-  parts.splice(parts.length - (others ? 1 : 0), 0, block("Belief over time", el("p", { class: "muted small" }, "Belief in ", bdi(hypotheses[reference] ?? ""), "; dashed: the mean of all agents."), plot.element));
+  parts.splice(parts.length - (others ? 1 : 0), 0, block("Belief over time", el("p", { class: "muted small" }, "Belief in ", bdi(hypotheses[reference] ?? ""), "; dashed: the mean of the agents with a post. Gaps are silence."), plot.element));
   return {
     parts,
     start() {

@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { INKS, alpha } from "./colour";
 import { el } from "./dom";
-import { shortTime } from "./numbers";
+import { plural, shortTime } from "./numbers";
 import type { Report } from "./report";
 
 export interface Line {
@@ -21,10 +21,23 @@ export interface Chart {
   destroy(): void;
 }
 
+/** Part of the height that the bars of how many spoke may take. */
+const SPOKE = 0.14;
+
+/** Points between two silences, which no line would show. */
+function isolated(u: uPlot, series: number, show: boolean): number[] | null {
+  if (show) return null;
+  const values = u.data[series] ?? [];
+  const silent = (step: number): boolean => (values[step] ?? null) === null;
+  const alone = Array.from(values, (_, step) => step).filter((step) => !silent(step) && silent(step - 1) && silent(step + 1));
+  return alone.length > 0 ? alone : null;
+}
+
 const points = (values: ArrayLike<number>): (number | null)[] => Array.from(values, (value) => (Number.isNaN(value) ? null : value));
 
 export function chart(report: Report, height: number, label: string, changes: [number, string][]): Chart {
   const times = report.page.opinions?.times ?? [];
+  const spoke = report.page.opinions?.spoke ?? [];
   const steps = times.map((_, index) => index);
   const host = el("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys read it point by point.` });
   const readout = el("p", { class: "readout muted", role: "status" });
@@ -42,22 +55,34 @@ export function chart(report: Report, height: number, label: string, changes: [n
     ctx.clip();
     ctx.lineWidth = devicePixelRatio;
     ctx.strokeStyle = alpha(inks().edge, Math.max(inks().faint, Math.min(0.3, 6 / behind.length)));
+    ctx.fillStyle = ctx.strokeStyle;
     const xs = steps.map((step) => u.valToPos(step, "x", true));
     const [zero, one] = [u.valToPos(0, "y", true), u.valToPos(1, "y", true)];
     for (const values of behind) {
       ctx.beginPath();
       let last = -2;
+      const dots: [number, number][] = [];
       for (let step = 0; step < values.length; step += 1) {
         const value = values[step] ?? NaN;
         if (Number.isNaN(value)) continue;
         const at = zero + (one - zero) * value;
-        // Silence of a few steps is bridged, so that posts now and then still make a line.
-        if (last < 0) ctx.moveTo(xs[step] ?? 0, at);
-        else ctx.lineTo(xs[step] ?? 0, at);
+        // Silence is a gap; a post between two silences is a dot.
+        if (last === step - 1) ctx.lineTo(xs[step] ?? 0, at);
+        else ctx.moveTo(xs[step] ?? 0, at);
+        if (last !== step - 1 && Number.isNaN(values[step + 1] ?? NaN)) dots.push([xs[step] ?? 0, at]);
         last = step;
       }
       ctx.stroke();
+      dots.forEach(([x, y]) => ctx.fillRect(x - devicePixelRatio, y - devicePixelRatio, 2 * devicePixelRatio, 2 * devicePixelRatio));
     }
+    // How many spoke: bars along the bottom, the highest for the most.
+    const most = Math.max(1, ...spoke);
+    const wide = Math.max(1, 0.8 * ((xs[1] ?? u.bbox.left + u.bbox.width) - (xs[0] ?? 0)));
+    ctx.fillStyle = alpha(inks().accent, 0.22);
+    spoke.forEach((agents, step) => {
+      const high = (SPOKE * u.bbox.height * agents) / most;
+      ctx.fillRect((xs[step] ?? 0) - wide / 2, u.bbox.top + u.bbox.height - high, wide, high);
+    });
     ctx.strokeStyle = inks().muted;
     ctx.fillStyle = inks().muted;
     ctx.font = `${11 * devicePixelRatio}px ${getComputedStyle(host).fontFamily}`;
@@ -80,7 +105,8 @@ export function chart(report: Report, height: number, label: string, changes: [n
       return;
     }
     const values = named.map(({ label: name, values: line }) => `${name} ${percentOrSilence(line[step])}`);
-    readout.textContent = `${shortTime(times[step] ?? "")}: ${values.join(", ")}`;
+    const agents = spoke[step];
+    readout.textContent = `${shortTime(times[step] ?? "")}: ${values.join(", ")}${agents === undefined ? "" : `; ${plural(agents, "agent")} spoke`}`;
   }
 
   /** From where to where the beliefs go: all of 0…1, or less where all of it would flatten them. */
@@ -102,6 +128,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
     plot?.destroy();
     const range = reach();
     const digits = range[1] - range[0] < 0.05 ? 1 : 0;
+    const longest = times.reduce((most, time) => Math.max(most, shortTime(time).length), 0);
     const axis = { stroke: () => inks().muted, grid: { stroke: () => inks().line, width: 1 }, ticks: { show: false }, font: `12px ${getComputedStyle(host).fontFamily || "sans-serif"}` };
     plot = new uPlot(
       {
@@ -110,10 +137,10 @@ export function chart(report: Report, height: number, label: string, changes: [n
         legend: { show: false },
         scales: { x: { time: false, range: [0, Math.max(1, steps.length - 1)] }, y: { range } },
         axes: [
-          { ...axis, size: 28, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: 90, values: (_, splits) => splits.map((split) => shortTime(times[split] ?? "")) },
+          { ...axis, size: 28, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: Math.max(90, 9 * longest), values: (_, splits) => splits.map((split) => shortTime(times[split] ?? "")) },
           { ...axis, size: 46, values: (_, splits) => splits.map((split) => `${(split * 100).toFixed(digits)}%`) },
         ],
-        series: [{}, ...named.map(({ label: name, ink, width, dash }) => ({ label: name, stroke: () => inks()[ink], width, dash, points: { show: steps.length < 3 }, spanGaps: true }))],
+        series: [{}, ...named.map(({ label: name, ink, width, dash }) => ({ label: name, stroke: () => inks()[ink], width, dash, points: { show: steps.length < 3, size: 5, filter: isolated }, spanGaps: false }))],
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
         hooks: { drawClear: [drawBehind], setCursor: [read] },
       },

@@ -125,14 +125,18 @@ export interface Card {
 }
 
 export interface Opinions {
-  /** Start of each bin, as text. */
+  /** Start of each bin on the local clock, as text: dates where all bins start at midnight. */
   times: string[];
+  /** Zone of the times; absent for step numbers. */
+  zone?: string;
   /** Bins merged into one point, 1 when none were. */
   merged: number;
   /** Belief in each hypothesis but the last, 0…1: agent by agent, within it hypothesis by hypothesis, within it bin by bin. */
   beliefs: Packed;
   /** Mean over the agents with a post, hypothesis by hypothesis (all of them), bin by bin. */
   mean: Packed;
+  /** Number of agents with a post, bin by bin. */
+  spoke?: number[];
   /** Mean belief of each agent in the reference over all posts, for colour: exact to 4 digits, null without posts. */
   leaning: (number | null)[];
   /** Detected changes: bin, "topology" | "state" | …, listeners (indices). */

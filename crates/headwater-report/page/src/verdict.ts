@@ -80,6 +80,6 @@ function facts(report: Report): HTMLElement {
     fact(count(network.edges), network.given ? "edges within the given graph" : "edges"),
     fact(bdi(hypotheses[truth] ?? ""), "is the hypothesis the network settles on"),
     Number.isFinite(ranking.agreement) && fact(el("span", { "data-field": "agreement", "data-value": ranking.agreement }, percent(ranking.agreement)), "of agents agree"),
-    ...(times.length > 0 ? [fact(`${shortTime(times[0] ?? "")} – ${shortTime(times[times.length - 1] ?? "")}`, plural(times.length * (opinions?.merged ?? 1), "time step"))] : []),
+    ...(times.length > 0 ? [fact(`${shortTime(times[0] ?? "")} – ${shortTime(times[times.length - 1] ?? "")}`, `${plural(times.length * (opinions?.merged ?? 1), "time step")}${opinions?.zone ? `, ${opinions.zone}` : ""}`)] : []),
   );
 }

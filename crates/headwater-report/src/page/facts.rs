@@ -1,9 +1,9 @@
 //! Data and method as rows of label and value. File paths are left out: they describe the analyst's machine, not the data.
 
-use super::ReportInput;
+use super::{ReportInput, opinions};
 use headwater::words::{number, percent, within};
 use headwater_discover::{InputFile, RunRecord};
-use headwater_files::show_time;
+use headwater_files::show_date;
 use serde_json::Value;
 
 /// Rows of label and value.
@@ -43,8 +43,11 @@ pub(super) fn quality(from: &ReportInput<'_>) -> Rows {
     if let Some(panel) = from.beliefs {
         let (steps, last) = (panel.steps(), panel.steps() - 1);
         add("steps", steps.to_string());
-        add("first step", show_time(panel.times(), 0));
-        add("last step", show_time(panel.times(), last));
+        add("first step", show_date(panel.times(), 0));
+        add("last step", show_date(panel.times(), last));
+        if let Some(zone) = opinions::zone(from) {
+            add("time zone", zone);
+        }
         let silence = panel.silence();
         let silent: usize = silence.iter().sum();
         add("silent (agent, step)", percent(silent as f64 / (steps * panel.agents()) as f64));

@@ -130,7 +130,7 @@ impl Page {
         if heat.is_none() {
             left_off.push(format!("The heat map is left out above {HEAT_AGENTS} agents."));
         }
-        let opinions = from.beliefs.map(|panel| Opinions::new(model, panel)).transpose()?;
+        let opinions = from.beliefs.map(|panel| Opinions::new(from, panel)).transpose()?;
         if let Some(opinions) = opinions.as_ref().filter(|opinions| opinions.merged > 1) {
             left_off.push(format!("Each point of the opinions is a mean over {}.", count(opinions.merged, "bin")));
         }

@@ -1,11 +1,12 @@
 //! Beliefs over time, packed into one or two bytes each; bins are merged where there are very many.
 
+use super::ReportInput;
 use super::pack::Packed;
 use crate::error::Error;
 use headwater::model::Track;
 use headwater::panel::probabilities;
 use headwater::{Model, Panel};
-use headwater_files::show_time;
+use headwater_files::{show_dates, show_offsets};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that all series together may take.
@@ -17,14 +18,20 @@ const POINTS: usize = 2000;
 /// Opinions over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opinions {
-    /// Start of each bin.
+    /// Start of each bin on the local clock: dates where all bins start at midnight.
     pub times: Vec<String>,
+    /// Zone of the times; absent for step numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
     /// Bins merged into one point.
     pub merged: usize,
     /// Belief in each hypothesis but the last: agent by agent, hypothesis by hypothesis, bin by bin.
     pub beliefs: Packed,
     /// Mean over those who spoke, hypothesis by hypothesis, bin by bin.
     pub mean: Packed,
+    /// Number of agents with a post, bin by bin.
+    #[serde(default)]
+    pub spoke: Vec<usize>,
     /// Mean belief of each agent in the reference; absent for agents without a post.
     pub leaning: Vec<Option<f64>>,
     /// Detected changes: bin, kind, listeners.
@@ -102,7 +109,8 @@ impl BeliefSums {
 }
 
 impl Opinions {
-    pub(super) fn new(model: &Model, panel: &Panel) -> Result<Self, Error> {
+    pub(super) fn new(from: &ReportInput<'_>, panel: &Panel) -> Result<Self, Error> {
+        let model = from.model;
         let sums = &BeliefSums::new(model, panel, POINTS)?;
         let (agents, hypotheses, points) = (model.roster.agents().len(), model.roster.hypotheses().len(), sums.points);
         let cells = (0..agents).flat_map(|agent| {
@@ -114,24 +122,22 @@ impl Opinions {
         let bits = if agents * (hypotheses - 1) * points <= CELLS / 2 { 16 } else { 8 };
         let leaning = |agent: usize| sums.leaning(agent, 0).map(|belief| (1e4 * belief).round() / 1e4);
         Ok(Opinions {
-            times: times(panel, sums.merged),
+            times: show_dates(panel.times(), sums.merged),
+            zone: zone(from),
             merged: sums.merged,
             beliefs: Packed::shares(cells, bits),
             mean: Packed::shares(mean, 16),
+            spoke: (0..points).map(|point| sums.all(0, point).count()).collect(),
             leaning: (0..agents).map(leaning).collect(),
             changes: changes(&model.track, panel.steps(), sums.merged),
         })
     }
 }
 
-/// When each point begins; days are written as days.
-pub(crate) fn times(panel: &Panel, merged: usize) -> Vec<String> {
-    const MIDNIGHT: &str = "T00:00:00Z";
-    let all: Vec<String> = (0..panel.steps()).step_by(merged).map(|step| show_time(panel.times(), step)).collect();
-    if all.iter().all(|time| time.ends_with(MIDNIGHT)) {
-        return all.iter().map(|time| time.trim_end_matches(MIDNIGHT).to_owned()).collect();
-    }
-    all
+/// The zone that times are shown in: that of the run, or the offsets of the beliefs. `None` for step numbers.
+pub(crate) fn zone(from: &ReportInput<'_>) -> Option<String> {
+    let offsets = show_offsets(from.beliefs?.times())?;
+    Some(from.run.map(|run| run.options.timezone.clone()).filter(|zone| !zone.is_empty()).unwrap_or(offsets))
 }
 
 /// Changes within the steps of these beliefs.
