@@ -303,13 +303,58 @@ test("chart and heat map are read by keyboard", () =>
     assert.ok(readout.includes(data.agents[data.heat.order[0]]) && readout.includes(data.agents[data.heat.order[1]]), readout);
   }));
 
+for (const [name, zone, first, last] of REAL ? [["zurich", "Europe/Zurich", "2024-03-01", "2024-04-14"], ["york", "America/New_York", "2024-02-20", "2024-04-04"]] : []) {
+  for (const [width, viewport] of Object.entries(WIDTHS)) {
+    test(`shows local dates across a change of the clocks: ${name}, ${width}`, () =>
+      visit(name, { viewport }, async (page, data) => {
+        const days = Array.from({ length: 45 }, (_, day) => new Date(Date.parse(first) + day * 86_400_000).toISOString().slice(0, 10));
+        assert.deepEqual(data.opinions.times, days);
+        assert.equal(days.at(-1), last);
+        const facts = await page.locator(".facts").textContent();
+        assert.ok(facts.includes(`${first} – ${last}`) && facts.includes(zone), facts);
+        assert.ok((await page.locator("#about").textContent()).includes(zone));
+        await page.locator("#opinions .chart").focus();
+        await page.keyboard.press("Home");
+        assert.match(await page.locator("#opinions .readout").textContent(), new RegExp(`^${first}: .*4 agents spoke`));
+        assert.doesNotMatch(await page.locator("main").innerText(), /T\d\d:00:00/);
+      }));
+  }
+}
+
+test("a page without support shows no findings", () =>
+  visit("unsupported", {}, async (page, data) => {
+    assert.notEqual(data.verdict.outcome, "supported");
+    assert.equal(await page.locator(".strip, .chip").count(), 0);
+    assert.match(await page.locator("#ranking .lead").textContent(), /do not support/);
+    await page.evaluate((name) => { location.hash = `#agent=${encodeURIComponent(name)}`; }, data.agents[0]);
+    await openCard(page).waitFor();
+    assert.equal(await page.getByText("Effect of a removal").count(), 0);
+    assert.match(await page.locator(".card .hint").first().textContent(), /No evidence|Not tested/);
+  }));
+
+test("prints the charts of a page that was never scrolled", () =>
+  visit("twenty", {}, async (page) => {
+    const charts = await page.evaluate(() => {
+      window.printed = new Promise((done) => window.addEventListener("beforeprint", () => done([...document.querySelectorAll("#opinions .paper-only path")].filter((line) => line.getAttribute("d").length > 20).length), { once: true }));
+      return document.querySelectorAll("#opinions .paper-only path").length;
+    });
+    assert.equal(charts, 0, "nothing before it is printed");
+    const pdf = await page.pdf({ format: "A4", printBackground: true });
+    assert.ok(pdf.length > 40_000);
+    assert.ok((await page.evaluate(() => window.printed)) >= 10, "mean and agents are lines on paper");
+    await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+    await page.emulateMedia({ media: "print" });
+    assert.ok(await page.locator("#opinions .paper-only svg").isVisible());
+    assert.equal(await page.locator("#opinions .chart").isVisible(), false);
+  }));
+
 test("prints, with the network as a drawing", () =>
   visit("twenty", { colorScheme: "dark" }, async (page) => {
     const pdf = await page.pdf({ format: "A4", printBackground: true, path: path.join(OUT, "twenty.pdf") });
     assert.ok(pdf.length > 40_000, `${pdf.length} bytes`);
     await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
     await page.emulateMedia({ media: "print" });
-    assert.ok(await page.locator(".paper-only svg").isVisible());
+    assert.ok(await page.locator("#network .paper-only svg").isVisible());
     assert.equal(await page.locator(".stage").isVisible(), false);
     assert.equal(await page.locator("html").getAttribute("data-theme"), "light");
     await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));

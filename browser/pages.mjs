@@ -28,6 +28,20 @@ function fromDemo(name) {
   copyFileSync(path.join(folder, "ranking.json"), path.join(OUT, `${name}.ranking.json`));
 }
 
+/** Posts of 45 days, at 16 h UTC, in a zone. */
+function fromPosts(name, { timezone, first }) {
+  const posts = path.join(OUT, `${name}.csv`);
+  const rows = Array.from({ length: 45 * 4 }, (_, row) => {
+    const time = new Date(Date.parse(`${first}T16:00:00Z`) + Math.floor(row / 4) * 86_400_000).toISOString();
+    return `${"abcd"[row % 4]},${time},hello,${(0.5 + 0.3 * Math.sin(7 * row * row)).toFixed(3)}`;
+  });
+  writeFileSync(posts, ["user,time,text,score", ...rows, ""].join("\n"));
+  const folder = path.join(OUT, `${name}-files`);
+  run("discover", posts, "--scorer", "column", "--timezone", timezone, "--bootstrap", "20", "--null", "20", "--out", folder, "--quiet", "--force");
+  copyFileSync(path.join(folder, "report.html"), path.join(OUT, `${name}.html`));
+  copyFileSync(path.join(folder, "ranking.json"), path.join(OUT, `${name}.ranking.json`));
+}
+
 /** From a simulated world to the page; the names in the beliefs may be changed on the way. */
 function fromProgram(name, { simulate = [], learn = [], names, sure = true }) {
   const folder = path.join(OUT, `${name}-world`);
@@ -47,6 +61,8 @@ function fromProgram(name, { simulate = [], learn = [], names, sure = true }) {
 
 const PROGRAM = {
   demo: { demo: true },
+  zurich: { timezone: "Europe/Zurich", first: "2024-03-01" },
+  york: { timezone: "America/New_York", first: "2024-02-20" },
   twenty: { simulate: ["--agents", "20", "--steps", "120", "--hypotheses", "2", "--seed", "4"] },
   five: { simulate: ["--agents", "24", "--steps", "120", "--hypotheses", "5", "--seed", "6"] },
   tracked: { simulate: ["--agents", "12", "--steps", "900", "--change", "topology:300:0.05", "--seed", "9"], learn: ["--follow"], sure: false },
@@ -62,6 +78,7 @@ export async function page(name) {
   mkdirSync(OUT, { recursive: true });
   const file = path.join(OUT, `${name}.html`);
   if (REAL && PROGRAM[name]?.demo) fromDemo(name);
+  else if (REAL && PROGRAM[name]?.timezone) fromPosts(name, PROGRAM[name]);
   else if (REAL && PROGRAM[name]) fromProgram(name, PROGRAM[name]);
   else writeFileSync(file, await wrap(SAMPLES[name]()));
   const json = /<script type="application\/json" id="data">([^]*?)<\/script>/.exec(readFileSync(file, "utf8"))?.[1];

@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { INKS, alpha } from "./colour";
-import { el } from "./dom";
+import { el, svg } from "./dom";
 import { plural, shortTime } from "./numbers";
 import type { Report } from "./report";
 
@@ -41,7 +41,8 @@ export function chart(report: Report, height: number, label: string, changes: [n
   const steps = times.map((_, index) => index);
   const host = el("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys read it point by point.` });
   const readout = el("p", { class: "readout muted", role: "status" });
-  const element = el("div", { class: "chart-frame" }, host, readout);
+  const paper = el("div", { class: "paper-only" });
+  const element = el("div", { class: "chart-frame" }, paper, host, readout);
   let plot: uPlot | null = null;
   let named: Line[] = [];
   let behind: ArrayLike<number>[] = [];
@@ -124,6 +125,45 @@ export function chart(report: Report, height: number, label: string, changes: [n
     return [Math.max(0, low - room), Math.min(1, high + room)];
   }
 
+  /** The chart as SVG for paper: canvases that were never on the screen print blank. */
+  function drawing(): SVGElement {
+    const [wide, high, left, foot] = [760, 260, 46, 24];
+    const [low, top] = reach();
+    const x = (step: number): number => left + ((wide - left - 10) * step) / Math.max(1, steps.length - 1);
+    const y = (value: number): number => 8 + ((high - foot - 8) * (top - value)) / (top - low);
+    const { accent, shapes, muted, line, edge } = INKS.light;
+    const paths = (values: ArrayLike<number>): string => {
+      let text = "";
+      for (let step = 0; step < values.length; step += 1) {
+        const value = values[step] ?? NaN;
+        if (Number.isNaN(value)) continue;
+        const start = step === 0 || Number.isNaN(values[step - 1] ?? NaN);
+        // A move and a line to the same place is a dot under round caps.
+        text += start ? `M${x(step).toFixed(1)} ${y(value).toFixed(1)}h0` : `L${x(step).toFixed(1)} ${y(value).toFixed(1)}`;
+      }
+      return text;
+    };
+    const stroke = (values: ArrayLike<number>, colour: string, width: number, opacity: number) => svg("path", { d: paths(values), fill: "none", stroke: colour, "stroke-width": width, "stroke-opacity": opacity, "stroke-linecap": "round" });
+    const text = (place: [number, number], words: string, anchor: string) => svg("text", { x: place[0], y: place[1], "font-size": 11, fill: muted, "text-anchor": anchor }, words);
+    const most = Math.max(1, ...spoke);
+    const inkOf = { accent, shapes, muted };
+    return svg(
+      "svg",
+      { class: "drawing", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": label },
+      ...[0, 0.5, 1].map((part) => low + part * (top - low)).flatMap((value) => [svg("path", { d: `M${left} ${y(value)}H${wide - 10}`, stroke: line }), text([left - 6, y(value) + 4], `${(100 * value).toFixed(top - low < 0.05 ? 1 : 0)}%`, "end")]),
+      ...spoke.map((agents, step) => svg("path", { d: `M${x(step).toFixed(1)} ${high - foot}v${((-SPOKE * (high - foot - 8) * agents) / most).toFixed(1)}`, stroke: accent, "stroke-opacity": 0.3, "stroke-width": Math.max(0.5, (0.8 * (wide - left - 10)) / Math.max(1, steps.length)) })),
+      ...behind.map((values) => stroke(values, edge, 0.6, Math.max(0.06, Math.min(0.3, 6 / behind.length)))),
+      ...named.map(({ values, ink, width }) => stroke(values, inkOf[ink], width, 1)),
+      text([left, high - 6], shortTime(times[0] ?? ""), "start"),
+      times.length > 2 && text([(left + wide - 10) / 2, high - 6], shortTime(times[Math.floor((times.length - 1) / 2)] ?? ""), "middle"),
+      times.length > 1 && text([wide - 10, high - 6], shortTime(times[times.length - 1] ?? ""), "end"),
+    );
+  }
+  const onPaper = (): void => paper.replaceChildren(drawing());
+  const offPaper = (): void => paper.replaceChildren();
+  window.addEventListener("beforeprint", onPaper);
+  window.addEventListener("afterprint", offPaper);
+
   function build(): void {
     plot?.destroy();
     const range = reach();
@@ -175,6 +215,8 @@ export function chart(report: Report, height: number, label: string, changes: [n
       build();
     },
     destroy() {
+      window.removeEventListener("beforeprint", onPaper);
+      window.removeEventListener("afterprint", offPaper);
       sized.disconnect();
       plot?.destroy();
       plot = null;
