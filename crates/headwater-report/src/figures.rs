@@ -46,7 +46,7 @@ pub fn ranking(from: &ReportInput<'_>) -> Figure {
         series: vec![ChartSeries::new("", Shape::Dots, points.collect())],
         ..Chart::default()
     };
-    figure("Who drives opinion", vec![FigurePanel::Chart(chart)])
+    figure("Shares of influence", vec![FigurePanel::Chart(chart)])
 }
 
 /// The network: areas by share of influence, colours by opinion where beliefs are given.

@@ -213,6 +213,10 @@ fn the_verdict_is_honest() {
     unsupported.verdict.outcome = Outcome::NoEvidence;
     let said = verdict(&model, &unsupported);
     assert!(said.outcome == Outcome::NoEvidence && said.headline.starts_with("No evidence"), "{}", said.headline);
+    let leader = &ranking.agents[0].agent;
+    assert!(!said.headline.contains(leader.as_str()) && !said.headline.contains('%'), "{}", said.headline);
+    assert!(!said.tested.is_empty() && !said.next.is_empty() && rivals.tested.is_empty(), "{said:?}");
+    assert!(rivals.headline.starts_with("Forecasts improve by "), "{}", rivals.headline);
     // Positive skill without a permutation test is no test.
     let said = verdict(&model, &Ranking::new(&model).unwrap());
     assert!(said.outcome == Outcome::NotTested && said.headline.contains("was not tested"), "{said:?}");
@@ -221,7 +225,7 @@ fn the_verdict_is_honest() {
     untested.diagnostics.skill = None;
     let said = verdict(&untested, &Ranking::new(&untested).unwrap());
     assert_eq!(said.outcome, Outcome::NotTested);
-    assert!(said.headline.contains("was not tested") && said.sure[0].contains("200 circular shifts"), "{said:?}");
+    assert!(said.headline.contains("was not tested") && said.next[0].contains("200 circular shifts"), "{said:?}");
     // A given network has nothing to test, and says who leads.
     let mut given = untested;
     given.method = Method::Given;

@@ -56,6 +56,7 @@ function content(report: Report, agent: number): { parts: Node[]; start: () => C
   );
   const parts: Node[] = [head];
   if (report.time.value !== null) parts.push(el("p", { class: "hint" }, "This card shows the final model, not the time chosen on the slider."));
+  if (!report.supported) parts.push(el("p", { class: "hint" }, report.page.verdict.outcome === "no-evidence" ? "No evidence: the numbers on this card are estimates that the data do not support." : "Not tested: whether the data support the numbers on this card is not known."));
   if (standing) parts.push(product(standing));
   if (card) parts.push(...explained(report, card));
   else parts.push(el("p", { class: "hint" }, "The explanation of this agent was left out to keep the page small; ", el("code", {}, "headwater explain"), " prints it."));
@@ -125,7 +126,7 @@ function explained(report: Report, card: Card): Node[] {
       ),
     );
   }
-  parts.push(block("Effect of a removal", ...gone(report, card)));
+  if (report.supported) parts.push(block("Effect of a removal", ...gone(report, card)));
   return parts;
 }
 

@@ -27,6 +27,10 @@ export interface Page {
     text: string;
     /** Uncertainty, a sentence each. */
     sure: string[];
+    /** Unless supported: what was tested and what limits the test here, a sentence each. */
+    tested?: string[];
+    /** Unless supported: what to try next, a sentence each. */
+    next?: string[];
     /** Assumptions, a sentence each. */
     assumed: string[];
     /** Warnings, a sentence each. */

@@ -78,6 +78,11 @@ export class Report {
     this.meanBeliefs = this.beliefs && page.hypotheses.length > 2 ? page.agents.map((_, agent) => this.meanBelief(agent)) : null;
   }
 
+  /** Whether the ranking may be shown as a finding. */
+  get supported(): boolean {
+    return this.page.verdict.outcome === "supported";
+  }
+
   get history() {
     return this.page.history ?? [];
   }

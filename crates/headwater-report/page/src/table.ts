@@ -178,7 +178,7 @@ export function table(report: Report): HTMLElement {
   return section(
     "ranking",
     "The ranking",
-    "Influence is centrality times informativeness: the weight that the network gives an agent, times the strength of the agent's own evidence. Choose a heading to sort, a name for the explanation.",
+    `${report.supported ? "" : "The data do not support this ranking: shares and order are estimates that may be due to chance. "}Influence is centrality times informativeness: the weight that the network gives an agent, times the strength of the agent's own evidence. Choose a heading to sort, a name for the explanation.`,
     el(
       "div",
       { class: "tools" },
@@ -241,7 +241,7 @@ function row(report: Report, standing: Standing, columns: Column[], scale: Scale
     if (id === "agent") {
       cell.append(el("button", { type: "button", class: "open", onclick: () => open(report, standing.agent) }, bdi(standing.name)));
       const other = standing.row?.contrarian;
-      if (other !== undefined) cell.append(el("span", { class: "chip", title: "The agent's own evidence supports another hypothesis than the one the network settles on" }, "points to ", bdi(other)));
+      if (other !== undefined && report.supported) cell.append(el("span", { class: "chip", title: "The agent's own evidence supports another hypothesis than the one the network settles on" }, "points to ", bdi(other)));
     } else if (typeof value !== "number") {
       append(cell, [el("span", { class: "muted" }, "–")]);
     } else if (id === "share") {

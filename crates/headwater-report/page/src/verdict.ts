@@ -19,7 +19,7 @@ export function verdict(report: Report): HTMLElement {
   const [sign, label, meaning] = BADGES[found.outcome];
   const list = (heading: string, sentences: string[], className: string) =>
     sentences.length > 0 && el("div", { class: `note ${className}` }, el("h2", {}, heading), el("ul", {}, ...sentences.map((sentence) => el("li", {}, sentence))));
-  const notes = [list("Uncertainty", found.sure, "sure"), list("Assumptions", found.assumed, "assumed"), list("Warnings", found.warnings, "warning")];
+  const notes = [list("What was tested", found.tested ?? [], "tested"), list("What to try next", found.next ?? [], "next"), list("Uncertainty", found.sure, "sure"), list("Assumptions", found.assumed, "assumed"), list("Warnings", found.warnings, "warning")];
   return el(
     "section",
     { id: "verdict", class: "verdict", "aria-labelledby": "headline" },
@@ -27,7 +27,7 @@ export function verdict(report: Report): HTMLElement {
     el("h1", { id: "headline" }, found.headline),
     el("p", { class: `badge badge-${found.outcome}` }, icon(sign), el("strong", {}, label), el("span", {}, meaning)),
     el("p", { class: "words" }, found.text),
-    strip(report),
+    report.supported && strip(report),
     facts(report),
     el("div", { class: "notes" }, ...notes),
   );

@@ -190,9 +190,10 @@ fn carded(model: &Model, order: &[usize], left_off: &mut Vec<String>) -> Vec<usi
 
 fn title(from: &ReportInput<'_>) -> String {
     let topic = from.run.map(|run| run.topic.join(", ")).filter(|topic| !topic.is_empty());
+    let subject = if from.ranking.verdict.supported() { "Who drives opinion" } else { "Influence on opinion" };
     match (from.title, topic) {
-        ("", Some(topic)) => format!("Who drives opinion: {topic}"),
-        ("", None) => "Who drives opinion".to_owned(),
+        ("", Some(topic)) => format!("{subject}: {topic}"),
+        ("", None) => subject.to_owned(),
         (title, _) => title.to_owned(),
     }
 }
