@@ -55,7 +55,7 @@ impl PageVerdict {
             outcome,
             headline: headline(model, ranking, outcome),
             text: ranking.verdict.to_string(),
-            sure: sure(model, ranking, outcome),
+            sure: sure(model, ranking),
             tested: tested(from, outcome),
             next: next(from, outcome),
             assumed: assumed(model, on_graph),
@@ -108,7 +108,7 @@ fn headline(model: &Model, ranking: &Ranking, outcome: Outcome) -> String {
     }
 }
 
-fn sure(model: &Model, ranking: &Ranking, outcome: Outcome) -> Vec<String> {
+fn sure(model: &Model, ranking: &Ranking) -> Vec<String> {
     let mut sure = Vec::new();
     let first = ranking.agents.first();
     let interval = first.and_then(|row| {
