@@ -309,6 +309,7 @@ mod tests {
         for (time, offset) in [(96 * HOUR - HOUR, 7200), (0, 3600), (24 * HOUR, 3600), (47 * HOUR, 7200)] {
             rows.local_offset(offset);
             rows.push(time, "ann", &[0.5, 0.1], 1).unwrap();
+            rows.push(time, "bob", &[0.2, 0.3], 1).unwrap();
         }
         let panel = rows.finish().unwrap();
         let utc = [0, 24, 47, 71, 95].map(|hour| hour * HOUR).to_vec();
