@@ -17,7 +17,7 @@ use headwater::learn::whitened::WhitenedParams;
 use headwater::model::{Change, Smoothing, Status};
 use headwater::panel::Times;
 use headwater::{Method, Model, Panel, influence};
-use headwater_files::{Beliefs, name_times, read_beliefs, read_edges, show_time, write_model};
+use headwater_files::{LoadedBeliefs, name_times, read_beliefs, read_edges, show_time, write_model};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -128,7 +128,7 @@ enum MethodName {
 
 /// Says what the door did to the beliefs, and what filling their gaps means.
 fn mind(
-    beliefs: &Beliefs,
+    beliefs: &LoadedBeliefs,
     filled: &FilledPanel<'_>,
     method: MethodName,
     terminal: &Terminal,
@@ -470,7 +470,7 @@ impl Learn {
     }
 
     /// Reads the beliefs and says what had to be done to them.
-    fn read(&self, terminal: &Terminal, warnings: &mut Vec<String>) -> Result<Beliefs, CliError> {
+    fn read(&self, terminal: &Terminal, warnings: &mut Vec<String>) -> Result<LoadedBeliefs, CliError> {
         terminal.remark(&format!("reading {}", self.beliefs.display()));
         let alive = terminal.spinner("reading");
         let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edges {
     path: PathBuf,
-    rows: Vec<Row>,
+    rows: Vec<EdgeRow>,
     /// Unweighted rows that said the same as an earlier one.
     pub repeated: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Row {
+struct EdgeRow {
     line: u64,
     source: String,
     target: String,
@@ -56,7 +56,7 @@ pub fn read_edges(path: &Path) -> Result<Edges, Error> {
 type Raw = (u64, String, String, Option<(f64, String)>);
 
 fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result<Edges, Error> {
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<EdgeRow> = Vec::new();
     let mut seen: HashMap<(String, String), u64> = HashMap::new();
     let mut repeated = 0;
     for row in raw {
@@ -88,7 +88,7 @@ fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result
             repeated += 1;
             continue;
         }
-        rows.push(Row { line, source, target, weight });
+        rows.push(EdgeRow { line, source, target, weight });
     }
     if rows.is_empty() {
         return Err(Error::file(path, "holds no edges"));
@@ -107,8 +107,11 @@ fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result
 }
 
 impl Edges {
-    /// Edges that are in memory: source, target, weight; lines in messages are numbered from 1, `path` names them all.
-    pub fn of(path: &Path, rows: impl IntoIterator<Item = (String, String, Option<f64>)>) -> Result<Self, Error> {
+    /// From rows in memory: source, target, weight; lines in messages are numbered from 1, `path` names them all.
+    pub fn from_rows(
+        path: &Path,
+        rows: impl IntoIterator<Item = (String, String, Option<f64>)>,
+    ) -> Result<Self, Error> {
         let numbered = (1..).zip(rows);
         collect(
             path,

@@ -17,14 +17,14 @@ mod time;
 
 pub use atomic_file::{AtomicFile, discard_unfinished};
 pub use beliefs::{
-    Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, Names, beliefs_of_array, beliefs_of_batches,
-    beliefs_of_frames, frame_of, read_beliefs, sides,
+    BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, LoadedBeliefs, Names, beliefs_from_array, beliefs_from_batches,
+    beliefs_from_frames, frame_from_values, read_beliefs, sides,
 };
 pub use edges::{Edges, read_edges};
 pub use error::Error;
 pub use groups::{Groups, read_groups};
 pub use model::{
-    MODEL_FORMAT, Truth, model_of_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
+    MODEL_FORMAT, SimulatedTruth, model_from_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
 };
 pub use output::{create_folder, json_file, write_bytes, write_json};
 pub use panel_file::{read_panel, write_panel};

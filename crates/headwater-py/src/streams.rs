@@ -12,7 +12,7 @@ use headwater::learn::track::{TrackParams, Tracker as Watching};
 use headwater::learn::whitened::WhitenedParams;
 use headwater::model::Change;
 use headwater::{Roster, progress};
-use headwater_files::frame_of;
+use headwater_files::frame_from_values;
 use numpy::PyReadonlyArray2;
 use numpy::ndarray::ArrayView2;
 use pyo3::exceptions::PyValueError;
@@ -91,7 +91,8 @@ impl<L: Learner> Stream<L> {
             progress::check()?;
             frames.frame(step, silent, &mut frame);
             let mut said = self.last.clone();
-            let silent = frame_of(Path::new(BELIEFS), step, &frame, self.learner.roster(), log_ratios, &mut said)?;
+            let silent =
+                frame_from_values(Path::new(BELIEFS), step, &frame, self.learner.roster(), log_ratios, &mut said)?;
             self.changes.extend(self.learner.take(&said, &silent)?);
             self.last = said;
             self.seen += 1;

@@ -50,37 +50,37 @@ impl ModelSource {
     ///
     /// # Errors
     /// [`Error::Hub`] where the hub does not have it or does not answer, [`Error::NoCache`] where it cannot be kept.
-    pub fn folder(&self, watch: FetchProgress<'_>) -> Result<PathBuf, Error> {
+    pub fn folder(&self, progress: FetchProgress<'_>) -> Result<PathBuf, Error> {
         let folder = Path::new(&self.model);
         if folder.exists() || !is_name(&self.model) {
             return Ok(folder.to_owned());
         }
-        self.fetch(watch)
+        self.fetch(progress)
     }
 
     #[cfg(feature = "hub")]
-    fn fetch(&self, watch: FetchProgress<'_>) -> Result<PathBuf, Error> {
+    fn fetch(&self, progress: FetchProgress<'_>) -> Result<PathBuf, Error> {
         use crate::roberta::hub;
         let cache = self.cache.clone().or_else(hub::default_cache).ok_or(Error::NoCache)?;
-        hub::fetch(&self.hub_url, &self.model, &cache, watch)
+        hub::fetch(&self.hub_url, &self.model, &cache, progress)
     }
 
     #[cfg(not(feature = "hub"))]
-    fn fetch(&self, _watch: FetchProgress<'_>) -> Result<PathBuf, Error> {
+    fn fetch(&self, _progress: FetchProgress<'_>) -> Result<PathBuf, Error> {
         Ok(PathBuf::from(&self.model))
     }
 
     /// The model, fetched where needed, ready to score.
     #[cfg(feature = "transformer")]
-    pub fn open(&self, watch: FetchProgress<'_>) -> Result<Box<dyn Scorer>, Error> {
-        let folder = self.folder(watch)?;
+    pub fn open(&self, progress: FetchProgress<'_>) -> Result<Box<dyn Scorer>, Error> {
+        let folder = self.folder(progress)?;
         let _stage = headwater::progress::stage("reading the model", 0);
         Ok(Box::new(crate::Roberta::open(&folder)?))
     }
 
     /// The model, fetched where needed, ready to score: not in this build.
     #[cfg(not(feature = "transformer"))]
-    pub fn open(&self, _watch: FetchProgress<'_>) -> Result<Box<dyn Scorer>, Error> {
+    pub fn open(&self, _progress: FetchProgress<'_>) -> Result<Box<dyn Scorer>, Error> {
         Err(Error::NoTransformer)
     }
 }

@@ -29,16 +29,16 @@ const TOKENIZER: (&str, &str) = ("tokenizer.json", "tokenizer.json");
 const VOCABULARY: (&str, &str) = ("vocab.json", "vocab.json");
 const MERGES: (&str, &str) = ("merges.txt", "merges.txt");
 
-struct Case {
+struct GoldenCase {
     text: String,
     tokens: Vec<u32>,
     logits: Vec<f64>,
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<GoldenCase> {
     let text = std::fs::read_to_string(fixture().join("expected.json")).unwrap();
     let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let case = |case: Value| Case {
+    let case = |case: Value| GoldenCase {
         text: case["text"].as_str().unwrap().to_owned(),
         tokens: serde_json::from_value(case["tokens"].clone()).unwrap(),
         logits: serde_json::from_value(case["logits"].clone()).unwrap(),
