@@ -145,6 +145,9 @@ pub(crate) fn hint(error: &Core) -> Option<String> {
         Core::Diverged { bound, .. } => {
             Some(format!("use --learning-rate {:.2e} or less, or let --tune choose", bound / 10.0))
         }
+        Core::TooLarge { .. } => {
+            Some("leave out those who speak rarely (--min-posts), or make bins longer (--bin)".to_owned())
+        }
         Core::NeverSpeaks { .. } => Some("remove these agents from the file, or add their beliefs".to_owned()),
         _ => None,
     }

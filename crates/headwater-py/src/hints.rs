@@ -36,6 +36,9 @@ fn core_hint(error: &Core) -> Option<String> {
             Some("give beliefs over more time steps; GSL with a window M and a batch W needs M+1+W of them".to_owned())
         }
         Core::Diverged { bound, .. } => Some(format!("use learning_rate={:.2e} or less, or tune=True", bound / 10.0)),
+        Core::TooLarge { .. } => {
+            Some("leave out those who speak rarely (min_posts), or make bins longer (bin)".to_owned())
+        }
         Core::NeverSpeaks { .. } => Some("remove these agents, or add their beliefs".to_owned()),
         _ => None,
     }

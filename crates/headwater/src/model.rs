@@ -399,13 +399,16 @@ pub struct Model {
     pub track: Track,
 }
 
+/// The smallest δ: below it, 1 − δ has few digits of δ left, or is 1, and sums over (1 − δ)^t do not end.
+pub const SMALLEST_ADAPTATION: f64 = 1e-12;
+
 /// Checks δ; every room that takes one calls this.
 pub fn check_adaptation(adaptation: f64) -> Result<(), Error> {
     crate::error::require(
-        adaptation > 0.0 && adaptation < 1.0,
+        (SMALLEST_ADAPTATION..1.0).contains(&adaptation),
         "adaptation",
         adaptation,
-        "a number above 0 and below 1",
+        "a number of at least 1e-12 and below 1",
     )
 }
 
