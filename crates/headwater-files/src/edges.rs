@@ -5,6 +5,7 @@ use headwater::Roster;
 use headwater::graph::Graph;
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The rows of an edge file, checked but not yet tied to a roster.
@@ -26,8 +27,12 @@ struct EdgeRow {
 
 /// Reads an edge file.
 pub fn read_edges(path: &Path) -> Result<Edges, Error> {
-    let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
+    edges_from_reader(File::open(path).map_err(Error::io(path, "cannot read"))?, path)
+}
+
+/// Edges of a CSV file that is read from elsewhere; `path` names it in messages.
+pub fn edges_from_reader(from: impl Read, path: &Path) -> Result<Edges, Error> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(from);
     let header = reader.headers().map_err(|error| Error::file(path, error.to_string()))?.clone();
     let column = |name: &str| header.iter().position(|header| header.trim() == name);
     let (Some(source), Some(target)) = (column("source"), column("target")) else {

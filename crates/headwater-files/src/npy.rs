@@ -7,6 +7,9 @@ use std::path::Path;
 /// Longest header we accept; NumPy's own limit is of this order.
 const LONGEST_HEADER: usize = 1 << 16;
 
+/// Numbers converted at a time.
+const AT_ONCE: usize = 1 << 13;
+
 /// What the numbers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NpyType {
@@ -32,7 +35,7 @@ impl NpyType {
         match self {
             NpyType::Float64 | NpyType::Int64 => 8,
             NpyType::Float32 | NpyType::Int32 => 4,
-            NpyType::Text(length) => 4 * length,
+            NpyType::Text(length) => length.saturating_mul(4),
         }
     }
 }
@@ -134,8 +137,34 @@ impl NpyHeader {
 
     /// Reads the next numbers as f64.
     pub(crate) fn floats(&self, from: &mut impl Read, out: &mut [f64]) -> std::io::Result<()> {
-        let mut bytes = vec![0; out.len() * self.kind.size()];
-        from.read_exact(&mut bytes)?;
+        let mut bytes = vec![0; out.len().min(AT_ONCE) * self.kind.size()];
+        for out in out.chunks_mut(AT_ONCE) {
+            let bytes = &mut bytes[..out.len() * self.kind.size()];
+            from.read_exact(bytes)?;
+            self.convert(bytes, out);
+        }
+        Ok(())
+    }
+
+    /// Reads so many numbers as f64. Memory grows as they come: a header may state any number. `each` is told how many bytes
+    /// are read next.
+    pub(crate) fn count_floats(
+        &self,
+        from: &mut impl Read,
+        count: usize,
+        mut each: impl FnMut(u64) -> Result<(), String>,
+    ) -> Result<Vec<f64>, String> {
+        let mut numbers = Vec::new();
+        while numbers.len() < count {
+            let (start, next) = (numbers.len(), (count - numbers.len()).min(AT_ONCE));
+            each((next * self.kind.size()) as u64)?;
+            numbers.resize(start + next, 0.0);
+            self.floats(from, &mut numbers[start..]).map_err(|error| format!("is damaged: {error}"))?;
+        }
+        Ok(numbers)
+    }
+
+    fn convert(&self, bytes: &[u8], out: &mut [f64]) {
         macro_rules! convert {
             ($number:ty) => {
                 for (out, bytes) in out.iter_mut().zip(bytes.chunks_exact(size_of::<$number>())) {
@@ -153,13 +182,11 @@ impl NpyHeader {
             NpyType::Int32 => convert!(i32),
             NpyType::Text(_) => out.fill(f64::NAN),
         }
-        Ok(())
     }
 }
 
 /// Writes numbers as little-endian f64.
 pub(crate) fn write_floats(to: &mut impl Write, numbers: &[f64]) -> std::io::Result<()> {
-    const AT_ONCE: usize = 1 << 13;
     let mut bytes = vec![0; 8 * numbers.len().min(AT_ONCE)];
     for chunk in numbers.chunks(AT_ONCE) {
         let bytes = &mut bytes[..8 * chunk.len()];

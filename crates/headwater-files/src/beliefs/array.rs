@@ -3,6 +3,7 @@
 use super::grain::GrainDetector;
 use super::{LoadedBeliefs, check_zeros, ratios_of};
 use crate::Error;
+use crate::limit::check_hypotheses;
 use crate::npy::{NpyHeader, NpyType};
 use headwater::panel::{self, Times};
 use headwater::{Panel, Roster};
@@ -127,6 +128,12 @@ impl<'a> ArrayReader<'a> {
         let (steps, agents, values) = sides;
         if steps == 0 {
             return Err(Error::file(path, "holds no time steps"));
+        }
+        let hypotheses = values + usize::from(log_ratios);
+        check_hypotheses(path, hypotheses)?;
+        // Before names are made: an array without numbers may state any number of agents.
+        if hypotheses < 2 {
+            return Err(Error::data(path)(headwater::Error::TooFewHypotheses { hypotheses }));
         }
         let roster = match names {
             None => Roster::numbered(agents, values + usize::from(log_ratios)),

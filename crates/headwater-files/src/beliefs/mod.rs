@@ -18,9 +18,10 @@ pub use table::beliefs_from_batches;
 pub use write::{BeliefsRows, BeliefsWriter};
 
 use crate::Error;
+use bytes::Bytes;
 use headwater::{Panel, panel};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Cursor};
 use std::path::Path;
 
 /// More zero probabilities than this are a sign of rounding, not of certainty.
@@ -93,6 +94,20 @@ pub fn read_beliefs(path: &Path, log_ratios: bool) -> Result<LoadedBeliefs, Erro
         BeliefsFormat::Npy => array::read_npy(BufReader::with_capacity(1 << 20, file), path, log_ratios),
         BeliefsFormat::Parquet => table::read_parquet(file, path, log_ratios),
         BeliefsFormat::Csv => table::read_csv(BufReader::with_capacity(1 << 18, file), path, log_ratios),
+    }
+}
+
+/// Beliefs of a file that is in memory; `path` names it in messages.
+pub fn beliefs_from_bytes(
+    bytes: Vec<u8>,
+    format: BeliefsFormat,
+    path: &Path,
+    log_ratios: bool,
+) -> Result<LoadedBeliefs, Error> {
+    match format {
+        BeliefsFormat::Npy => array::read_npy(Cursor::new(bytes), path, log_ratios),
+        BeliefsFormat::Parquet => table::read_parquet(Bytes::from(bytes), path, log_ratios),
+        BeliefsFormat::Csv => table::read_csv(bytes.as_slice(), path, log_ratios),
     }
 }
 

@@ -2,16 +2,17 @@
 
 use super::grain::GrainDetector;
 use super::{LoadedBeliefs, check_zeros, ratios_of};
-use crate::Error;
+use crate::limit::{check_hypotheses, panel_limit};
 use crate::time::parse_time;
+use crate::{Error, ParquetBatches};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Schema, TimeUnit};
 use headwater::panel::{PanelBuilder, Times, Unit};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -27,17 +28,27 @@ struct TableLayout {
     names: Vec<String>,
 }
 
+/// Columns named in a message, at most.
+const COLUMNS_NAMED: usize = 20;
+
+/// The first names of a header.
+fn few(header: &[&str]) -> String {
+    let more = if header.len() > COLUMNS_NAMED { ",…" } else { "" };
+    header[..header.len().min(COLUMNS_NAMED)].join(",") + more
+}
+
 impl TableLayout {
     fn new<'a>(header: impl Iterator<Item = &'a str>, path: &Path, log_ratios: bool) -> Result<Self, Error> {
         let header: Vec<&str> = header.map(str::trim).collect();
-        let find = |name: &str| header.iter().position(|column| *column == name);
+        let mut places = HashMap::with_capacity(header.len());
         for (position, name) in header.iter().enumerate() {
-            if find(name) != Some(position) {
+            if places.insert(*name, position).is_some() {
                 return Err(Error::place(path, "line 1", format!("the column {name:?} is named twice; keep one")));
             }
         }
+        let find = |name: &str| places.get(name).copied();
         let missing = |name: &str| {
-            let met = header.join(",");
+            let met = few(&header);
             Error::place(
                 path,
                 "line 1",
@@ -49,6 +60,7 @@ impl TableLayout {
         let posts = find("posts");
         let values: Vec<usize> =
             (0..header.len()).filter(|column| ![Some(time), Some(agent), posts].contains(&Some(*column))).collect();
+        check_hypotheses(path, values.len() + usize::from(log_ratios))?;
         let names: Vec<String> = values.iter().map(|&column| header[column].to_owned()).collect();
         let fewest = if log_ratios { 1 } else { 2 };
         if values.len() < fewest {
@@ -90,6 +102,8 @@ struct TableReader<'a> {
     cells: usize,
     first_zero: Option<String>,
     grain: GrainDetector,
+    /// Bytes of the file, so far or in all; `None` for tables in memory.
+    bytes: Option<u64>,
 }
 
 impl<'a> TableReader<'a> {
@@ -106,6 +120,7 @@ impl<'a> TableReader<'a> {
             cells: 0,
             first_zero: None,
             grain: GrainDetector::new(),
+            bytes: None,
         }
     }
 
@@ -124,6 +139,7 @@ impl<'a> TableReader<'a> {
         }
         let unit = *self.unit.get_or_insert(unit);
         let builder = self.builder.get_or_insert_with(|| PanelBuilder::new(self.hypotheses.clone(), unit));
+        builder.set_limit(self.bytes.map_or(usize::MAX, panel_limit));
         let zeros = ratios_of(values, &mut self.ratios, &self.hypotheses, self.log_ratios).map_err(|error| {
             let (column, problem) = match error {
                 headwater::Error::Belief { hypothesis, problem } => (format!(", column {hypothesis}"), problem),
@@ -139,6 +155,7 @@ impl<'a> TableReader<'a> {
         }
         builder.push(time, agent, &self.ratios, posts).map_err(|error| {
             let problem = match error {
+                error @ headwater::Error::TooLarge { .. } => return Error::data(self.path)(error),
                 headwater::Error::DuplicateBelief { agent, .. } => {
                     format!("agent {agent:?} already has a belief at time {}; keep one", time_text())
                 }
@@ -193,6 +210,7 @@ pub(super) fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result
     let mut record = csv::StringRecord::new();
     let mut values = vec![0.0; layout.values.len()];
     while table.read_record(&mut record).map_err(broken)? {
+        reader.bytes = Some(table.position().byte());
         let line = record.position().map_or(0, |position| position.line());
         let place = || format!("line {line}");
         let cell = |column: usize| record.get(column).unwrap_or_default().trim();
@@ -225,13 +243,11 @@ pub(super) fn read_parquet(
     path: &Path,
     log_ratios: bool,
 ) -> Result<LoadedBeliefs, Error> {
-    let broken = |error: &dyn std::fmt::Display| {
-        Error::file(path, format!("is not a whole Parquet file ({error}); write it again"))
-    };
-    let builder = ParquetRecordBatchReaderBuilder::try_new(from).map_err(|error| broken(&error))?;
-    let schema = builder.schema().clone();
-    let batches = builder.with_batch_size(BATCH).build().map_err(|error| broken(&error))?;
-    beliefs_from_batches(path, &schema, batches.map(|batch| batch.map_err(|error| broken(&error))), log_ratios)
+    let broken = |error: String| Error::file(path, format!("is not a whole Parquet file ({error}); write it again"));
+    let bytes = from.len();
+    let batches = ParquetBatches::new(from, BATCH).map_err(broken)?;
+    let schema = batches.schema().clone();
+    from_batches(path, &schema, batches.map(|batch| batch.map_err(broken)), log_ratios, Some(bytes))
 }
 
 /// Beliefs of a long table that is in memory, or comes batch by batch; `path` names it in messages.
@@ -241,10 +257,21 @@ pub fn beliefs_from_batches(
     batches: impl Iterator<Item = Result<RecordBatch, Error>>,
     log_ratios: bool,
 ) -> Result<LoadedBeliefs, Error> {
+    from_batches(path, schema, batches, log_ratios, None)
+}
+
+fn from_batches(
+    path: &Path,
+    schema: &Schema,
+    batches: impl Iterator<Item = Result<RecordBatch, Error>>,
+    log_ratios: bool,
+    bytes: Option<u64>,
+) -> Result<LoadedBeliefs, Error> {
     let layout = TableLayout::new(schema.fields().iter().map(|field| field.name().as_str()), path, log_ratios)?;
     for (&column, name) in layout.values.iter().zip(&layout.names) {
         let kind = schema.field(column).data_type();
         if !kind.is_numeric() {
+            let kind = if kind.is_string() { "text".to_owned() } else { kind.to_string() };
             return Err(Error::place(
                 path,
                 format!("column {name}"),
@@ -252,7 +279,7 @@ pub fn beliefs_from_batches(
             ));
         }
     }
-    let mut reader = TableReader::new(path, &layout, log_ratios);
+    let mut reader = TableReader { bytes, ..TableReader::new(path, &layout, log_ratios) };
     let mut first_row = 0;
     for batch in batches {
         let batch = batch?;
@@ -271,8 +298,16 @@ fn table_rows(
     let path = reader.path;
     let convert = |column: usize, to: &DataType| -> Result<ArrayRef, Error> {
         let name = batch.schema().field(column).name().clone();
-        let array = cast(batch.column(column), to)
-            .map_err(|error| Error::place(path, format!("column {name}"), error.to_string()))?;
+        let from = batch.column(column);
+        let array = match (to, from.data_type()) {
+            (
+                DataType::Utf8View,
+                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..),
+            ) => cast(from, to),
+            (DataType::Utf8View, _) => cast(from, &DataType::Utf8).and_then(|texts| cast(&texts, to)),
+            _ => cast(from, to),
+        };
+        let array = array.map_err(|error| Error::place(path, format!("column {name}"), error.to_string()))?;
         match (0..array.len()).find(|&row| array.is_null(row)) {
             None => Ok(array),
             Some(row) => {
@@ -285,8 +320,9 @@ fn table_rows(
     let values: Vec<ArrayRef> =
         layout.values.iter().map(|&column| convert(column, &DataType::Float64)).collect::<Result<_, _>>()?;
     let values: Vec<&[f64]> = values.iter().map(|array| &array.as_primitive::<Float64Type>().values()[..]).collect();
-    let agents = convert(layout.agent, &DataType::Utf8)?;
-    let agents = agents.as_string::<i32>();
+    // Views, so that a long name in a dictionary is not copied into every row.
+    let agents = convert(layout.agent, &DataType::Utf8View)?;
+    let agents = agents.as_string_view();
     let posts = layout.posts.map(|column| convert(column, &DataType::Float64)).transpose()?;
     let kind = batch.column(layout.time).data_type().clone();
     let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
@@ -295,7 +331,7 @@ fn table_rows(
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => {
             (Some(convert(layout.time, &micros)?), None, Unit::Microseconds)
         }
-        _ => (None, Some(convert(layout.time, &DataType::Utf8)?), Unit::Steps),
+        _ => (None, Some(convert(layout.time, &DataType::Utf8View)?), Unit::Steps),
     };
     let mut row_values = vec![0.0; values.len()];
     for row in 0..batch.num_rows() {
@@ -304,7 +340,7 @@ fn table_rows(
         let time = match (&numbers, &texts) {
             (Some(array), _) if unit == Unit::Steps => (unit, array.as_primitive::<Int64Type>().value(row)),
             (Some(array), _) => (unit, array.as_primitive::<TimestampMicrosecondType>().value(row)),
-            (None, Some(array)) => reader.time(array.as_string::<i32>().value(row), &place)?,
+            (None, Some(array)) => reader.time(array.as_string_view().value(row), &place)?,
             (None, None) => unreachable!("one of the two is set above"),
         };
         let posts = match &posts {
@@ -315,7 +351,7 @@ fn table_rows(
             }
         };
         let shown = || match &texts {
-            Some(array) => array.as_string::<i32>().value(row).to_owned(),
+            Some(array) => array.as_string_view().value(row).to_owned(),
             None => time_text(time),
         };
         reader.row(&place, time, &shown, agents.value(row), &row_values, posts)?;

@@ -1,6 +1,7 @@
 //! The keys of a model or truth as they stand in JSON, and their way to and from a [`Model`].
 
 use super::{FIRST_MODEL_FORMAT, METHOD_TAG, Parts, TRUTH_FORMAT};
+use crate::limit::check_hypotheses;
 use crate::{AtomicFile, Error};
 use headwater::model::{Change, ChangeKind, Diagnostics, Innovation, Likelihood, Snapshot, Track};
 use headwater::simulate::Event;
@@ -136,6 +137,7 @@ pub(super) fn read_json(reader: impl Read, path: &Path) -> Result<(Document, Par
         let place = format!("line {}, column {}", error.line(), error.column());
         Error::place(path, place, format!("is not a model: {error}"))
     })?;
+    check_hypotheses(path, document.hypotheses.len())?;
     let (agents, ratios) = (document.agents.len(), document.hypotheses.len().saturating_sub(1));
     let combination = document.combination.take().map(|weights| combined(weights, agents, path)).transpose()?;
     let evidence = document.evidence.take().map(|rows| evidenced(&rows, agents, ratios, path)).transpose()?;

@@ -9,7 +9,7 @@ use document::{
 };
 use headwater::compare::GroundTruth;
 use headwater::influence;
-use headwater::model::Innovation;
+use headwater::model::{Innovation, SMALLEST_ADAPTATION, check_adaptation};
 use headwater::simulate::Event;
 use headwater::{Combination, Evidence, Model, Roster};
 use npz::{read_npz, write_npz};
@@ -53,10 +53,11 @@ pub fn model_to_bytes(model: &Model) -> Result<Vec<u8>, Error> {
     Ok(bytes.into_inner())
 }
 
-/// The model behind such bytes.
+/// The model behind the bytes of an `.npz` or JSON file.
 pub fn model_from_bytes(bytes: &[u8]) -> Result<Model, Error> {
     let path = Path::new("the model");
-    let (document, parts) = read_npz(Cursor::new(bytes), path)?;
+    let npz = bytes.starts_with(b"PK");
+    let (document, parts) = if npz { read_npz(Cursor::new(bytes), path)? } else { read_json(bytes, path)? };
     check(&document, path)?;
     whole(document, parts, path)
 }
@@ -65,7 +66,10 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
     let roster = roster(&document, path)?;
     let missing = |key: &str| Error::file(path, format!("has no {key:?}; a whole {MODEL_FORMAT} file is wanted"));
     let adaptation = document.adaptation.ok_or_else(|| missing("adaptation"))?;
-    headwater::model::check_adaptation(adaptation).map_err(Error::data(path))?;
+    if check_adaptation(adaptation).is_err() {
+        let range = format!("a number of at least {SMALLEST_ADAPTATION:e} and below 1");
+        return Err(Error::range(path, "adaptation", adaptation, range));
+    }
     let truth = match &document.truth {
         None => None,
         Some(name) => Some(headwater::model::Truth {
@@ -163,7 +167,7 @@ fn check(document: &Document, path: &Path) -> Result<(), Error> {
         ));
     }
     if let Some(agreement) = document.agreement.filter(|agreement| !(0.0..=1.0).contains(agreement)) {
-        return Err(Error::file(path, format!("\"agreement\" is {agreement}, but must be a share in 0…1")));
+        return Err(Error::range(path, "\"agreement\"", agreement, "a share in 0…1"));
     }
     Ok(())
 }

@@ -3,21 +3,34 @@
 use super::Parts;
 use super::document::Document;
 use crate::Error;
+use crate::limit::{Expansion, check_hypotheses};
 use crate::npy::{self, NpyHeader, NpyType};
 use headwater::combination::Columns;
 use headwater::model::Innovation;
 use headwater::{Combination, Evidence, Model};
-use std::io::{Read, Seek, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-pub(super) fn read_npz(reader: impl Read + Seek, path: &Path) -> Result<(Document, Parts), Error> {
-    let mut archive = ZipArchive::new(reader)
-        .map_err(|error| Error::file(path, format!("is not a whole .npz file ({error}); write it again")))?;
+/// Bytes of arrays, and of the text, that are always read; a model is stored without compression.
+const ALWAYS_READ: u64 = 32 << 20;
+const ALWAYS_READ_TEXT: u64 = 8 << 20;
+
+/// Beyond that: unpacked bytes per byte of the file.
+const MOST_EXPANSION: u64 = 16;
+
+pub(super) fn read_npz(mut reader: impl Read + Seek, path: &Path) -> Result<(Document, Parts), Error> {
+    let size = reader.seek(SeekFrom::End(0)).map_err(Error::io(path, "cannot read"))?;
+    let broken = |error: &dyn std::fmt::Display| {
+        Error::file(path, format!("is not a whole .npz file ({error}); write it again"))
+    };
+    let archive = ZipArchive::new(reader).map_err(|error| broken(&error))?;
+    let mut archive = Members { archive, size, unpacked: Expansion::new(size).with_limit(ALWAYS_READ, MOST_EXPANSION) };
     let text = read_text(&mut archive, path)?;
     let document: Document = serde_json::from_str(&text)
         .map_err(|error| Error::file(path, format!("its \"meta\" is not a model's: {error}")))?;
+    check_hypotheses(path, document.hypotheses.len())?;
     let (agents, ratios) = (document.agents.len(), document.hypotheses.len().saturating_sub(1));
     let dense = read_array(&mut archive, path, "combination", &[agents, agents], true)?;
     let combination = match dense {
@@ -35,14 +48,24 @@ pub(super) fn read_npz(reader: impl Read + Seek, path: &Path) -> Result<(Documen
     Ok((document, Parts { combination, evidence, innovation }))
 }
 
-fn read_text(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<String, Error> {
+/// The arrays of an archive, and how much has been read of them.
+struct Members<R> {
+    archive: ZipArchive<R>,
+    size: u64,
+    unpacked: Expansion,
+}
+
+fn read_text(members: &mut Members<impl Read + Seek>, path: &Path) -> Result<String, Error> {
     let broken = |problem: String| Error::file(path, format!("\"meta\": {problem}"));
-    let mut member = archive.by_name("meta.npy").map_err(|error| broken(error.to_string()))?;
+    let mut limit = Expansion::new(members.size).with_limit(ALWAYS_READ_TEXT, MOST_EXPANSION);
+    let mut member = members.archive.by_name("meta.npy").map_err(|error| broken(error.to_string()))?;
     let header = NpyHeader::read(&mut member, path)?;
     let NpyType::Text(length) = header.kind else { return Err(broken("is not text".into())) };
+    let wanted = length.saturating_mul(4) as u64;
+    limit.add(wanted).map_err(broken)?;
     let mut bytes = Vec::new();
-    member.read_to_end(&mut bytes).map_err(|error| broken(error.to_string()))?;
-    if bytes.len() != 4 * length || !header.shape.is_empty() {
+    (&mut member).take(wanted + 1).read_to_end(&mut bytes).map_err(|error| broken(error.to_string()))?;
+    if bytes.len() as u64 != wanted || !header.shape.is_empty() {
         return Err(broken("is not one whole text".into()));
     }
     let character = |bytes: &[u8]| {
@@ -55,12 +78,13 @@ fn read_text(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<
 
 /// One array in row order, or in column order when `columns`; `None` when the file does not hold it.
 fn read_array(
-    archive: &mut ZipArchive<impl Read + Seek>,
+    members: &mut Members<impl Read + Seek>,
     path: &Path,
     name: &str,
     shape: &[usize],
     columns: bool,
 ) -> Result<Option<Vec<f64>>, Error> {
+    let Members { archive, unpacked, .. } = members;
     let Ok(mut member) = archive.by_name(&format!("{name}.npy")) else { return Ok(None) };
     let header = NpyHeader::read(&mut member, path)?;
     let broken = |problem: String| Error::file(path, format!("array {name:?} {problem}"));
@@ -73,8 +97,7 @@ fn read_array(
         return Err(broken("is truncated, or not numbers".into()));
     }
     let count = header.shape.iter().product();
-    let mut numbers = vec![0.0; count];
-    header.floats(&mut member, &mut numbers).map_err(|error| broken(format!("is damaged: {error}")))?;
+    let numbers = header.count_floats(&mut member, count, |bytes| unpacked.add(bytes)).map_err(broken)?;
     if header.fortran == columns || shape.len() < 2 {
         return Ok(Some(numbers));
     }
@@ -95,7 +118,7 @@ fn read_array(
 }
 
 fn read_sparse(
-    archive: &mut ZipArchive<impl Read + Seek>,
+    archive: &mut Members<impl Read + Seek>,
     path: &Path,
     agents: usize,
 ) -> Result<Option<Combination>, Error> {

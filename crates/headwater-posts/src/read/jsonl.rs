@@ -53,6 +53,11 @@ impl JsonLines {
                 continue;
             }
             let place = RecordPlace { file: self.file.clone(), line: self.line };
+            if too_many_values(&self.buffer) {
+                let reason = "holds more objects and values than a post has; wanted one post per line".to_owned();
+                self.broken += 1;
+                return Ok(Some(Err(BadRow { place, reason })));
+            }
             let value = match serde_json::from_slice::<Value>(&self.buffer) {
                 Ok(value) => value,
                 Err(error) => {
@@ -78,6 +83,24 @@ impl JsonLines {
         let problem = format!("is JSON spread over many lines; wanted one post per line: {cure} FILE > posts.jsonl");
         Err(Error::file(&self.file, problem))
     }
+}
+
+/// Whether the values of a line would take far more memory than its text: an object of few bytes takes hundreds.
+fn too_many_values(line: &[u8]) -> bool {
+    const MOST_BYTES: usize = 128 << 20;
+    const OBJECT: usize = 700;
+    const VALUE: usize = 64;
+    // Short lines cannot.
+    if line.len() < MOST_BYTES / OBJECT {
+        return false;
+    }
+    let bytes = line.iter().map(|byte| match byte {
+        b'{' => OBJECT,
+        b'[' => 4 * VALUE,
+        b',' => VALUE,
+        _ => 0,
+    });
+    bytes.sum::<usize>() > MOST_BYTES
 }
 
 fn problem(error: &serde_json::Error) -> String {
