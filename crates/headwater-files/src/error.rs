@@ -79,7 +79,12 @@ impl Error {
         Error::Place { path: path.to_owned(), place: place.into(), problem: problem.into() }
     }
 
-    pub(crate) fn range(path: &Path, field: &'static str, value: impl ToString, range: impl Into<String>) -> Error {
+    pub(crate) fn range(
+        path: &Path,
+        field: &'static str,
+        value: &dyn std::fmt::Display,
+        range: impl Into<String>,
+    ) -> Error {
         Error::Range { path: path.to_owned(), field, value: value.to_string(), range: range.into() }
     }
 

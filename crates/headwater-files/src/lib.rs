@@ -25,7 +25,7 @@ pub use beliefs::{
 pub use edges::{Edges, edges_from_reader, read_edges};
 pub use error::Error;
 pub use groups::{Groups, read_groups};
-pub use limit::{Expansion, LimitedExpansion};
+pub use limit::{Expansion, LimitedExpansion, TooMuchExpansion};
 pub use model::{
     MODEL_FORMAT, SimulatedTruth, model_from_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
 };

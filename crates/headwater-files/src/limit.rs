@@ -27,12 +27,19 @@ pub(crate) fn check_hypotheses(path: &Path, hypotheses: usize) -> Result<(), Err
     if hypotheses <= MOST_HYPOTHESES {
         return Ok(());
     }
-    Err(Error::range(path, "the number of hypotheses", hypotheses, format!("between 2 and {MOST_HYPOTHESES}")))
+    Err(Error::range(path, "the number of hypotheses", &hypotheses, format!("between 2 and {MOST_HYPOTHESES}")))
 }
 
 /// Log-ratios of a panel, silent ones included, that a file of so many bytes may become.
 pub(crate) fn panel_limit(bytes: u64) -> usize {
     PANEL_NUMBERS.max(usize::try_from(bytes.saturating_mul(PANEL_NUMBERS_PER_BYTE)).unwrap_or(usize::MAX))
+}
+
+/// A compressed file that unpacks to too many times its size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it unpacks to more than {most} times its size; such a file is not read")]
+pub struct TooMuchExpansion {
+    most: u64,
 }
 
 /// Counts what a compressed file unpacks to, and refuses more than a multiple of its size.
@@ -59,13 +66,13 @@ impl Expansion {
     /// Counts unpacked bytes.
     ///
     /// # Errors
-    /// In words, where they are too many.
-    pub fn add(&mut self, bytes: u64) -> Result<(), String> {
+    /// Where they are too many.
+    pub fn add(&mut self, bytes: u64) -> Result<(), TooMuchExpansion> {
         self.unpacked = self.unpacked.saturating_add(bytes);
         if self.unpacked <= self.always.max(self.stored.saturating_mul(self.most)) {
             return Ok(());
         }
-        Err(format!("it unpacks to more than {} times its size; such a file is not read", self.most))
+        Err(TooMuchExpansion { most: self.most })
     }
 }
 
@@ -100,7 +107,7 @@ mod tests {
     fn small_files_may_not_become_large() {
         let mut expansion = Expansion::new(1000);
         assert!(expansion.add(ALWAYS_ALLOWED).is_ok());
-        assert!(expansion.add(1).unwrap_err().contains("64 times its size"));
+        assert!(expansion.add(1).unwrap_err().to_string().contains("64 times its size"));
         assert!(Expansion::new(1 << 20).add(64 << 20).is_ok());
         let zeros = LimitedExpansion::new(std::io::repeat(0), Arc::new(AtomicU64::new(10)));
         assert!(std::io::copy(&mut { zeros }, &mut std::io::sink()).is_err());

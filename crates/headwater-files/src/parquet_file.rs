@@ -117,7 +117,7 @@ impl Iterator for ParquetBatches {
             }
         };
         let bytes: u64 = batch.columns().iter().map(decoded_bytes).sum();
-        Some(self.expansion.add(bytes).map(|()| batch))
+        Some(self.expansion.add(bytes).map(|()| batch).map_err(|error| error.to_string()))
     }
 }
 
@@ -162,7 +162,7 @@ fn check_pages(from: &impl ChunkReader, metadata: &ParquetMetaData, unpacked: &m
                     PageHeaderReader { from: from.get_read(at).map_err(|error| error.to_string())?, taken: 0 };
                 let (packed, whole) = header.sizes()?;
                 // The headers count, so that a great many empty pages are no way around the limit.
-                unpacked.add(whole + header.taken + PAGE_COST)?;
+                unpacked.add(whole + header.taken + PAGE_COST).map_err(|error| error.to_string())?;
                 at = at
                     .checked_add(header.taken)
                     .and_then(|body| body.checked_add(packed))

@@ -121,6 +121,7 @@ impl BeliefsRows {
 }
 
 /// The time of a row: a step number, or text.
+#[derive(Clone, Copy)]
 enum RowTime<'a> {
     Step(i64),
     Text(&'a str),

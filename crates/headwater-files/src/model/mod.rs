@@ -68,7 +68,7 @@ fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> 
     let adaptation = document.adaptation.ok_or_else(|| missing("adaptation"))?;
     if check_adaptation(adaptation).is_err() {
         let range = format!("a number of at least {SMALLEST_ADAPTATION:e} and below 1");
-        return Err(Error::range(path, "adaptation", adaptation, range));
+        return Err(Error::range(path, "adaptation", &adaptation, range));
     }
     let truth = match &document.truth {
         None => None,
@@ -167,7 +167,7 @@ fn check(document: &Document, path: &Path) -> Result<(), Error> {
         ));
     }
     if let Some(agreement) = document.agreement.filter(|agreement| !(0.0..=1.0).contains(agreement)) {
-        return Err(Error::range(path, "\"agreement\"", agreement, "a share in 0…1"));
+        return Err(Error::range(path, "\"agreement\"", &agreement, "a share in 0…1"));
     }
     Ok(())
 }

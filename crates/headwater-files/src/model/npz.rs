@@ -62,7 +62,7 @@ fn read_text(members: &mut Members<impl Read + Seek>, path: &Path) -> Result<Str
     let header = NpyHeader::read(&mut member, path)?;
     let NpyType::Text(length) = header.kind else { return Err(broken("is not text".into())) };
     let wanted = length.saturating_mul(4) as u64;
-    limit.add(wanted).map_err(broken)?;
+    limit.add(wanted).map_err(|error| broken(error.to_string()))?;
     let mut bytes = Vec::new();
     (&mut member).take(wanted + 1).read_to_end(&mut bytes).map_err(|error| broken(error.to_string()))?;
     if bytes.len() as u64 != wanted || !header.shape.is_empty() {
@@ -97,7 +97,9 @@ fn read_array(
         return Err(broken("is truncated, or not numbers".into()));
     }
     let count = header.shape.iter().product();
-    let numbers = header.count_floats(&mut member, count, |bytes| unpacked.add(bytes)).map_err(broken)?;
+    let numbers = header
+        .count_floats(&mut member, count, |bytes| unpacked.add(bytes).map_err(|error| error.to_string()))
+        .map_err(broken)?;
     if header.fortran == columns || shape.len() < 2 {
         return Ok(Some(numbers));
     }

@@ -278,7 +278,7 @@ fn broken(error: csv::Error, file: &Path, line: u64) -> Error {
             );
             Error::Line { path, line, problem }
         }
-        ErrorKind::Io(source) => Error::Io { path, doing: "cannot read", source },
+        ErrorKind::Io(source) => Error::io(&path, "cannot read")(source),
         other => Error::Line { path, line, problem: format!("{other:?}") },
     }
 }

@@ -1,4 +1,4 @@
-//! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is no JSON is bad. A file whose
+//! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is not JSON is bad. A file whose
 //! first line only begins an object or a list, and that goes on so, is JSON over many lines and refused as a whole.
 
 use super::{BadRow, ByteStream, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue};
@@ -16,7 +16,7 @@ pub struct JsonLines {
     buffer: Vec<u8>,
     /// The character with which the first line begins something that it does not end.
     begun: Option<char>,
-    /// Lines that are objects or lists, and lines that are no JSON.
+    /// Lines that are objects or lists, and lines that are not JSON.
     whole: u64,
     broken: u64,
 }
@@ -109,7 +109,7 @@ fn problem(error: &serde_json::Error) -> String {
     }
     let text = error.to_string();
     let what = text.split(" at line").next().unwrap_or_default();
-    format!("is no JSON: {what} at column {}", error.column())
+    format!("is not JSON: {what} at column {}", error.column())
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(lines, [1, 4, 6]);
         let told: Vec<&String> = all.iter().filter_map(|row| row.as_ref().err()).collect();
         assert!(told[0].starts_with("p.jsonl, line 3: is the beginning"), "{told:?}");
-        assert!(told[1].starts_with("p.jsonl, line 5: is no JSON: trailing characters at column 10"), "{told:?}");
+        assert!(told[1].starts_with("p.jsonl, line 5: is not JSON: trailing characters at column 10"), "{told:?}");
     }
 
     #[test]

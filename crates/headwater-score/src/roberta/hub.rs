@@ -258,7 +258,7 @@ impl Hub {
                 let checksum = tag.trim_start_matches("W/").trim_matches('"').to_lowercase();
                 let known = matches!(checksum.len(), 40 | 64) && checksum.bytes().all(|byte| byte.is_ascii_hexdigit());
                 if !known {
-                    return Err(self.error(file, format!("the hub's ETag {tag} is no SHA-256 and no git SHA-1")));
+                    return Err(self.error(file, format!("the hub's ETag {tag} is neither a SHA-256 nor a git SHA-1")));
                 }
                 return Ok(Some(FileClaim { checksum, url }));
             }
@@ -423,7 +423,7 @@ fn redirect_target(from: &str, place: &str) -> Result<String, &'static str> {
         return Ok(format!("{scheme}://{other}"));
     }
     if place.is_empty() || place.split('/').next().is_some_and(|first| first.contains(':')) {
-        return Err("the hub redirects to nowhere");
+        return Err("the hub redirects without an address");
     }
     // Relative to the host.
     let host = rest.split('/').next().unwrap_or_default();

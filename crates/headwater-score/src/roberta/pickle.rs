@@ -215,7 +215,7 @@ impl<'a> PickleReader<'a> {
                 }
                 *depth = around.max(*depth);
             }
-            _ => return Err("its pickle fills something that is no container".to_owned()),
+            _ => return Err("its pickle fills something that is not a container".to_owned()),
         }
         Ok(())
     }
@@ -371,12 +371,12 @@ fn storage(id: &Value) -> Result<Value, String> {
             return Ok(Value::Storage { kind, key: key.clone() });
         }
     }
-    Err("its pickle refers to something that is no storage".to_owned())
+    Err("its pickle refers to something that is not a storage".to_owned())
 }
 
 fn call(function: &Value, arguments: &Value) -> Result<Value, String> {
     let (Value::Global(name), Value::Tuple(arguments, _)) = (function, arguments) else {
-        return Err("its pickle calls something that is no function".to_owned());
+        return Err("its pickle calls something that is not a function".to_owned());
     };
     match (&**name, &arguments[..]) {
         ("collections.OrderedDict", []) => Ok(Value::Dict(vec![], 1)),
