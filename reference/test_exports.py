@@ -316,7 +316,7 @@ def test_a_tracked_network(tmp_path):
 @pytest.fixture(scope="module")
 def graphology():
     if not shutil.which("node") or not (READERS / "node_modules").is_dir():
-        pytest.skip("graphology is not there: npm ci --prefix reference/readers")
+        pytest.skip("graphology is not there: npm ci --ignore-scripts --prefix reference/readers")
 
     def load(path):
         done = subprocess.run(["node", READERS / "read.mjs", path], capture_output=True, text=True)

@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     let delimiter = [b',', b';', b'\t', b'|'][usize::from(*first) % 4];
     let stream = Box::new(Cursor::new(rest.to_vec()));
     let Ok(mut table) = CsvTable::new(stream, Arc::from(Path::new("fuzz.csv")), delimiter) else { return };
-    let columns = table.header().1.names.len();
+    let columns = table.header().1.names().len();
     let (mut line, mut rows) = (0, 0);
     while let Ok(Some(row)) = table.next() {
         rows += 1;

@@ -16,7 +16,7 @@ use headwater::learn::gsl::{GslParams, gsl};
 use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{World, WorldParams, run};
 use headwater_discover::{Discover, GraphInput, Store};
-use headwater_files::{BeliefsFormat, Truth, read_beliefs, write_model, write_truth};
+use headwater_files::{BeliefsFormat, SimulatedTruth, read_beliefs, write_model, write_truth};
 use headwater_posts::simulate::PostWorld;
 use headwater_report::page::{Page, ReportInput};
 use headwater_report::{REPORT_FILE, RUN_ARTIFACTS};
@@ -163,7 +163,7 @@ fn write_posts(folder: &Path, world: &PostWorld) -> Result<(PathBuf, PathBuf), C
     write(&posts, csv(&["user", "time", "text"], rows.collect()).as_bytes())?;
     let rows = world.follows.iter().map(|(source, target)| vec![(*source).to_owned(), (*target).to_owned()]);
     write(&graph, csv(&["source", "target"], rows.collect()).as_bytes())?;
-    let truth = Truth { model: world.truth.clone(), changes: Vec::new() };
+    let truth = SimulatedTruth { model: world.truth.clone(), changes: Vec::new() };
     write_truth(&folder.join("truth.json"), &truth)?.commit()?;
     Ok((posts, graph))
 }

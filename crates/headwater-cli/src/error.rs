@@ -161,6 +161,9 @@ pub(crate) fn hint(error: &Core) -> Option<String> {
                 .to_owned(),
         ),
         Core::Diverged { bound, .. } => Some(format!("use --learning-rate {:.2e} or less, or --tune", bound / 10.0)),
+        Core::TooLarge { .. } => {
+            Some("leave out accounts that speak rarely (--min-posts), or take longer bins (--bin)".to_owned())
+        }
         Core::NeverSpeaks { .. } => Some("remove these agents from the file, or add beliefs of theirs".to_owned()),
         _ => None,
     }

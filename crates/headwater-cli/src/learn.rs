@@ -17,7 +17,7 @@ use headwater::learn::whitened::WhitenedParams;
 use headwater::model::DetectedChange;
 use headwater::panel::Times;
 use headwater::{Method, Model, Panel};
-use headwater_files::{Beliefs, name_times, read_beliefs, read_edges, show_time, write_model};
+use headwater_files::{LoadedBeliefs, name_times, read_beliefs, read_edges, show_time, write_model};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use summary::LearnSummary;
@@ -125,7 +125,7 @@ enum MethodName {
 
 /// Warns of rounded beliefs and of silence that was filled.
 fn warn_of_input(
-    beliefs: &Beliefs,
+    beliefs: &LoadedBeliefs,
     filled: &FilledPanel<'_>,
     method: MethodName,
     terminal: &Terminal,
@@ -396,7 +396,7 @@ impl LearnArgs {
     }
 
     /// Reads the beliefs, and warns where they had to be changed.
-    fn read(&self, terminal: &Terminal, warnings: &mut Vec<String>) -> Result<Beliefs, CliError> {
+    fn read(&self, terminal: &Terminal, warnings: &mut Vec<String>) -> Result<LoadedBeliefs, CliError> {
         terminal.remark(&format!("reading {}", self.beliefs.display()));
         let alive = terminal.spinner("reading");
         let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;

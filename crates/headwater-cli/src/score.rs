@@ -90,12 +90,13 @@ impl ScoreArgs {
         if self.explain {
             added.push("why");
         }
-        let mut header = Vec::new();
+        let (mut header, mut used) = (Vec::new(), std::collections::HashSet::new());
         for name in rows.header() {
             let mut name = name.clone();
-            while added.contains(&name.as_str()) || header.contains(&name) {
+            while added.contains(&name.as_str()) || used.contains(&name) {
                 name.push_str("_in");
             }
+            used.insert(name.clone());
             header.push(name);
         }
         out.write_record(header.iter().map(String::as_str).chain(added)).map_err(failed)?;

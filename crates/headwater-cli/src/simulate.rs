@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use headwater::Roster;
 use headwater::graph::Rule;
 use headwater::simulate::{Likelihoods, NetworkShape, ScheduledChange, World, WorldParams};
-use headwater_files::{BeliefsFormat, BeliefsWriter, Edges, Truth, read_edges, write_truth};
+use headwater_files::{BeliefsFormat, BeliefsWriter, Edges, SimulatedTruth, read_edges, write_truth};
 use std::path::{Path, PathBuf};
 
 /// Simulates a network of agents, and writes their beliefs and the truth
@@ -204,7 +204,7 @@ pub(crate) fn write_world(
         progress.at(step as u64);
     }
     let beliefs = writer.finish()?;
-    let truth = Truth { model: world.truth(), changes: world.events().to_vec() };
+    let truth = SimulatedTruth { model: world.truth(), changes: world.events().to_vec() };
     let truth = write_truth(&folder.join("truth.json"), &truth)?;
     truth.commit()?;
     beliefs.commit()?;

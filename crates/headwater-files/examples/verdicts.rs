@@ -24,7 +24,7 @@ const ROTATIONS: u64 = 100;
 const MOST_REACHED: usize = 4;
 
 /// What was found in one panel.
-struct Found {
+struct PanelVerdict {
     supported: bool,
     skill: f64,
     beyond: f64,
@@ -32,7 +32,7 @@ struct Found {
 }
 
 /// The verdict of `discover`, with a graph by whichever weights forecast better.
-fn verdict(panel: &Panel, support: Option<Vec<Vec<usize>>>, seed: u64) -> Result<Found, headwater::Error> {
+fn verdict(panel: &Panel, support: Option<Vec<Vec<usize>>>, seed: u64) -> Result<PanelVerdict, headwater::Error> {
     let params = StateSpaceParams { support, ..StateSpaceParams::default() };
     let (weights, skill) = if params.support.is_some() {
         let choice = state_space::choose(panel, &params)?;
@@ -42,7 +42,7 @@ fn verdict(panel: &Panel, support: Option<Vec<Vec<usize>>>, seed: u64) -> Result
     };
     let gain = skill.map_or(f64::NAN, |skill| skill.against_own_past);
     let beyond = skill.and_then(|skill| skill.beyond_common).unwrap_or(f64::NAN);
-    let told = |supported: bool, rotations: usize| Found { supported, skill: gain, beyond, rotations };
+    let told = |supported: bool, rotations: usize| PanelVerdict { supported, skill: gain, beyond, rotations };
     if Verdict::from_skill(skill, None).beats_baselines() != Some(true) {
         return Ok(told(false, 0));
     }
@@ -62,10 +62,10 @@ fn verdict(panel: &Panel, support: Option<Vec<Vec<usize>>>, seed: u64) -> Result
     Ok(told(found.supported(), draws.len()))
 }
 
-fn table(what: &str, all: &[Found]) {
+fn table(what: &str, all: &[PanelVerdict]) {
     let supported = all.iter().filter(|found| found.supported).count();
     let with_skill = all.iter().filter(|found| found.rotations > 0).count();
-    let mean = |of: fn(&Found) -> f64| 100.0 * all.iter().map(of).sum::<f64>() / all.len() as f64;
+    let mean = |of: fn(&PanelVerdict) -> f64| 100.0 * all.iter().map(of).sum::<f64>() / all.len() as f64;
     let (skill, beyond) = (mean(|found| found.skill), mean(|found| found.beyond));
     println!(
         "| | panels | beat the rivals | supported | mean skill against own past | the same, beyond the common trend |"
@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (panel, _) = noisy(&NoisyWorld { noise, steps: 700, seed: 500 + seed, ..NoisyWorld::default() })?;
             verdict(&panel, None, seed)
         };
-        let all: Vec<Found> = (0..count).into_par_iter().map(world).collect::<Result<_, headwater::Error>>()?;
+        let all: Vec<PanelVerdict> = (0..count).into_par_iter().map(world).collect::<Result<_, headwater::Error>>()?;
         table(&format!("hub worlds of 700 bins, noise {noise}"), &all);
         return Ok(());
     }
@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => None,
     };
     let draw = |number: u64| verdict(&shifted(&panel, 977, number)?, support.clone(), number);
-    let all: Vec<Found> = (0..count).into_par_iter().map(draw).collect::<Result<_, headwater::Error>>()?;
+    let all: Vec<PanelVerdict> = (0..count).into_par_iter().map(draw).collect::<Result<_, headwater::Error>>()?;
     table("rotations of these posts", &all);
     Ok(())
 }

@@ -5,19 +5,20 @@ use headwater::Roster;
 use headwater::graph::Graph;
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The rows of an edge file, checked but not yet tied to a roster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edges {
     path: PathBuf,
-    rows: Vec<Row>,
+    rows: Vec<EdgeRow>,
     /// Unweighted rows that said the same as an earlier one.
     pub repeated: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Row {
+struct EdgeRow {
     line: u64,
     source: String,
     target: String,
@@ -26,8 +27,12 @@ struct Row {
 
 /// Reads an edge file.
 pub fn read_edges(path: &Path) -> Result<Edges, Error> {
-    let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
+    edges_from_reader(File::open(path).map_err(Error::io(path, "cannot read"))?, path)
+}
+
+/// Edges of a CSV file that is read from elsewhere; `path` names it in messages.
+pub fn edges_from_reader(from: impl Read, path: &Path) -> Result<Edges, Error> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(from);
     let header = reader.headers().map_err(|error| Error::file(path, error.to_string()))?.clone();
     let column = |name: &str| header.iter().position(|header| header.trim() == name);
     let (Some(source), Some(target)) = (column("source"), column("target")) else {
@@ -56,7 +61,7 @@ pub fn read_edges(path: &Path) -> Result<Edges, Error> {
 type Raw = (u64, String, String, Option<(f64, String)>);
 
 fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result<Edges, Error> {
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<EdgeRow> = Vec::new();
     let mut seen: HashMap<(String, String), u64> = HashMap::new();
     let mut repeated = 0;
     for row in raw {
@@ -88,7 +93,7 @@ fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result
             repeated += 1;
             continue;
         }
-        rows.push(Row { line, source, target, weight });
+        rows.push(EdgeRow { line, source, target, weight });
     }
     if rows.is_empty() {
         return Err(Error::file(path, "holds no edges"));
@@ -107,8 +112,11 @@ fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result
 }
 
 impl Edges {
-    /// Edges that are in memory: source, target, weight; lines in messages are numbered from 1, `path` names them all.
-    pub fn of(path: &Path, rows: impl IntoIterator<Item = (String, String, Option<f64>)>) -> Result<Self, Error> {
+    /// From rows in memory: source, target, weight; lines in messages are numbered from 1, `path` names them all.
+    pub fn from_rows(
+        path: &Path,
+        rows: impl IntoIterator<Item = (String, String, Option<f64>)>,
+    ) -> Result<Self, Error> {
         let numbered = (1..).zip(rows);
         collect(
             path,

@@ -43,6 +43,18 @@ pub enum Error {
         /// What was met and what would be right.
         problem: String,
     },
+    /// A number in a file is outside its range.
+    #[error("{}: {field} is {value}, but must be {range}", .path.display())]
+    Range {
+        /// The file.
+        path: PathBuf,
+        /// What the number is.
+        field: &'static str,
+        /// The number.
+        value: String,
+        /// The numbers that are allowed.
+        range: String,
+    },
     /// The file can be read, but its contents cannot be used.
     #[error("{}: {source}", .path.display())]
     Data {
@@ -65,6 +77,15 @@ impl Error {
 
     pub(crate) fn place(path: &Path, place: impl Into<String>, problem: impl Into<String>) -> Error {
         Error::Place { path: path.to_owned(), place: place.into(), problem: problem.into() }
+    }
+
+    pub(crate) fn range(
+        path: &Path,
+        field: &'static str,
+        value: &dyn std::fmt::Display,
+        range: impl Into<String>,
+    ) -> Error {
+        Error::Range { path: path.to_owned(), field, value: value.to_string(), range: range.into() }
     }
 
     pub(crate) fn data(path: &Path) -> impl FnOnce(headwater::Error) -> Error {

@@ -8,25 +8,29 @@ mod beliefs;
 mod edges;
 mod error;
 mod groups;
+mod limit;
 mod model;
 mod npy;
 mod output;
 mod panel_file;
+mod parquet_file;
 mod ranking;
 mod time;
 
 pub use atomic_file::{AtomicFile, discard_unfinished, sync_folder};
 pub use beliefs::{
-    Beliefs, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, Names, beliefs_of_array, beliefs_of_batches,
-    beliefs_of_frames, frame_of, read_beliefs, sides,
+    BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, LoadedBeliefs, Names, beliefs_from_array, beliefs_from_batches,
+    beliefs_from_bytes, beliefs_from_frames, frame_from_values, read_beliefs, sides,
 };
-pub use edges::{Edges, read_edges};
+pub use edges::{Edges, edges_from_reader, read_edges};
 pub use error::Error;
 pub use groups::{Groups, read_groups};
+pub use limit::{Expansion, LimitedExpansion, TooMuchExpansion};
 pub use model::{
-    MODEL_FORMAT, Truth, model_of_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
+    MODEL_FORMAT, SimulatedTruth, model_from_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
 };
 pub use output::{create_folder, json_file, write_bytes, write_json};
 pub use panel_file::{read_panel, write_panel};
+pub use parquet_file::ParquetBatches;
 pub use ranking::{edges_csv, ranking_csv, ranking_table};
 pub use time::{name_times, show_date, show_dates, show_offsets, show_time};

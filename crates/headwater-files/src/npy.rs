@@ -7,9 +7,12 @@ use std::path::Path;
 /// Longest header we accept; NumPy's own limit is of this order.
 const LONGEST_HEADER: usize = 1 << 16;
 
+/// Numbers converted at a time.
+const AT_ONCE: usize = 1 << 13;
+
 /// What the numbers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum NpyType {
     Float64,
     Float32,
     Int64,
@@ -20,27 +23,27 @@ pub(crate) enum Kind {
 
 /// Everything before the numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) kind: Kind,
+pub(crate) struct NpyHeader {
+    pub(crate) kind: NpyType,
     pub(crate) big_endian: bool,
     pub(crate) fortran: bool,
     pub(crate) shape: Vec<usize>,
 }
 
-impl Kind {
+impl NpyType {
     fn size(self) -> usize {
         match self {
-            Kind::Float64 | Kind::Int64 => 8,
-            Kind::Float32 | Kind::Int32 => 4,
-            Kind::Text(length) => 4 * length,
+            NpyType::Float64 | NpyType::Int64 => 8,
+            NpyType::Float32 | NpyType::Int32 => 4,
+            NpyType::Text(length) => length.saturating_mul(4),
         }
     }
 }
 
-impl Header {
+impl NpyHeader {
     /// A little-endian array as we write them.
-    pub(crate) fn new(kind: Kind, fortran: bool, shape: &[usize]) -> Self {
-        Header { kind, big_endian: false, fortran, shape: shape.to_vec() }
+    pub(crate) fn new(kind: NpyType, fortran: bool, shape: &[usize]) -> Self {
+        NpyHeader { kind, big_endian: false, fortran, shape: shape.to_vec() }
     }
 
     /// Bytes of numbers that must follow; `None` beyond what a machine can hold.
@@ -75,7 +78,7 @@ impl Header {
         let mut text = vec![0; length];
         from.read_exact(&mut text).map_err(|_| broken("ends inside its header"))?;
         let text = String::from_utf8_lossy(&text);
-        Header::parse(&text).map_err(|problem| broken(&problem))
+        NpyHeader::parse(&text).map_err(|problem| broken(&problem))
     }
 
     /// `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`
@@ -90,11 +93,11 @@ impl Header {
         let wanted = || format!("holds {descr:?}; float64 or float32 is wanted");
         let (order, kind) = descr.split_at_checked(1).ok_or_else(wanted)?;
         let kind = match kind {
-            "f8" => Kind::Float64,
-            "f4" => Kind::Float32,
-            "i8" => Kind::Int64,
-            "i4" => Kind::Int32,
-            text if text.starts_with('U') => Kind::Text(text[1..].parse().map_err(|_| wanted())?),
+            "f8" => NpyType::Float64,
+            "f4" => NpyType::Float32,
+            "i8" => NpyType::Int64,
+            "i4" => NpyType::Int32,
+            text if text.starts_with('U') => NpyType::Text(text[1..].parse().map_err(|_| wanted())?),
             _ => return Err(wanted()),
         };
         let big_endian = match order {
@@ -108,17 +111,17 @@ impl Header {
         let shape = shape.ok_or("has a header without a shape")?;
         let sides = shape.split(',').map(str::trim).filter(|side| !side.is_empty());
         let shape = sides.map(|side| side.parse().map_err(|_| format!("has a side of {side:?}")));
-        Ok(Header { kind, big_endian, fortran, shape: shape.collect::<Result<_, String>>()? })
+        Ok(NpyHeader { kind, big_endian, fortran, shape: shape.collect::<Result<_, String>>()? })
     }
 
     /// Writes a header of version 1, padded so that the numbers are aligned.
     pub(crate) fn write(&self, to: &mut impl Write) -> std::io::Result<()> {
         let descr = match self.kind {
-            Kind::Float64 => "<f8".to_owned(),
-            Kind::Float32 => "<f4".to_owned(),
-            Kind::Int64 => "<i8".to_owned(),
-            Kind::Int32 => "<i4".to_owned(),
-            Kind::Text(length) => format!("<U{length}"),
+            NpyType::Float64 => "<f8".to_owned(),
+            NpyType::Float32 => "<f4".to_owned(),
+            NpyType::Int64 => "<i8".to_owned(),
+            NpyType::Int32 => "<i4".to_owned(),
+            NpyType::Text(length) => format!("<U{length}"),
         };
         let fortran = if self.fortran { "True" } else { "False" };
         let sides: String = self.shape.iter().map(|side| format!("{side}, ")).collect();
@@ -134,8 +137,34 @@ impl Header {
 
     /// Reads the next numbers as f64.
     pub(crate) fn floats(&self, from: &mut impl Read, out: &mut [f64]) -> std::io::Result<()> {
-        let mut bytes = vec![0; out.len() * self.kind.size()];
-        from.read_exact(&mut bytes)?;
+        let mut bytes = vec![0; out.len().min(AT_ONCE) * self.kind.size()];
+        for out in out.chunks_mut(AT_ONCE) {
+            let bytes = &mut bytes[..out.len() * self.kind.size()];
+            from.read_exact(bytes)?;
+            self.convert(bytes, out);
+        }
+        Ok(())
+    }
+
+    /// Reads so many numbers as f64. Memory grows as they come: a header may state any number. `each` is told how many bytes
+    /// are read next.
+    pub(crate) fn count_floats(
+        &self,
+        from: &mut impl Read,
+        count: usize,
+        mut each: impl FnMut(u64) -> Result<(), String>,
+    ) -> Result<Vec<f64>, String> {
+        let mut numbers = Vec::new();
+        while numbers.len() < count {
+            let (start, next) = (numbers.len(), (count - numbers.len()).min(AT_ONCE));
+            each((next * self.kind.size()) as u64)?;
+            numbers.resize(start + next, 0.0);
+            self.floats(from, &mut numbers[start..]).map_err(|error| format!("is damaged: {error}"))?;
+        }
+        Ok(numbers)
+    }
+
+    fn convert(&self, bytes: &[u8], out: &mut [f64]) {
         macro_rules! convert {
             ($number:ty) => {
                 for (out, bytes) in out.iter_mut().zip(bytes.chunks_exact(size_of::<$number>())) {
@@ -147,19 +176,17 @@ impl Header {
             };
         }
         match self.kind {
-            Kind::Float64 => convert!(f64),
-            Kind::Float32 => convert!(f32),
-            Kind::Int64 => convert!(i64),
-            Kind::Int32 => convert!(i32),
-            Kind::Text(_) => out.fill(f64::NAN),
+            NpyType::Float64 => convert!(f64),
+            NpyType::Float32 => convert!(f32),
+            NpyType::Int64 => convert!(i64),
+            NpyType::Int32 => convert!(i32),
+            NpyType::Text(_) => out.fill(f64::NAN),
         }
-        Ok(())
     }
 }
 
 /// Writes numbers as little-endian f64.
 pub(crate) fn write_floats(to: &mut impl Write, numbers: &[f64]) -> std::io::Result<()> {
-    const AT_ONCE: usize = 1 << 13;
     let mut bytes = vec![0; 8 * numbers.len().min(AT_ONCE)];
     for chunk in numbers.chunks(AT_ONCE) {
         let bytes = &mut bytes[..8 * chunk.len()];
@@ -178,21 +205,21 @@ mod tests {
     #[test]
     fn headers_survive_a_round_trip() {
         for shape in [vec![], vec![3], vec![3, 4], vec![1, 2, 5]] {
-            let header = Header::new(Kind::Float64, shape.len() == 2, &shape);
+            let header = NpyHeader::new(NpyType::Float64, shape.len() == 2, &shape);
             let mut bytes = Vec::new();
             header.write(&mut bytes).unwrap();
             assert_eq!(bytes.len() % 64, 0);
-            assert_eq!(Header::read(&mut bytes.as_slice(), Path::new("x.npy")).unwrap(), header);
+            assert_eq!(NpyHeader::read(&mut bytes.as_slice(), Path::new("x.npy")).unwrap(), header);
         }
     }
 
     #[test]
     fn foreign_headers_are_named() {
-        let say = |text: &str| Header::parse(text).unwrap_err();
+        let say = |text: &str| NpyHeader::parse(text).unwrap_err();
         assert!(say("{'descr': '|O', 'fortran_order': False, 'shape': (2,), }").contains("\"|O\""));
         assert!(say("{'fortran_order': False, 'shape': (2,), }").contains("descr"));
         assert!(say("{'descr': '<f8', 'fortran_order': False, 'shape': (a,), }").contains("side"));
-        let message = Header::read(&mut &b"hello, world"[..], Path::new("x.npy")).unwrap_err().to_string();
+        let message = NpyHeader::read(&mut &b"hello, world"[..], Path::new("x.npy")).unwrap_err().to_string();
         assert!(message.contains("x.npy: is not a .npy file"));
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! Beliefs as people read them are probabilities ([`crate::BeliefsRows`]), which lose the last digits of a log-ratio.
 
-use crate::{AtomicFile, Error};
+use crate::limit::{check_hypotheses, panel_limit};
+use crate::{AtomicFile, Error, ParquetBatches};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
@@ -12,7 +13,6 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use headwater::panel::Times;
 use headwater::{Panel, Roster};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -27,8 +27,11 @@ const KEY: &str = "headwater-panel/1";
 /// Rows written at a time.
 const BATCH: usize = 1 << 16;
 
+/// Silence takes no room in the file, and rows little: a panel may be so many times larger than one made from a CSV file.
+const SPARSEST: u64 = 6;
+
 #[derive(Serialize, Deserialize)]
-struct Frame {
+struct PanelFrame {
     hypotheses: Vec<String>,
     agents: Vec<String>,
     /// Whether times are instants, microseconds since 1970; otherwise step numbers.
@@ -43,7 +46,7 @@ struct Frame {
 pub fn write_panel(path: &Path, panel: &Panel) -> Result<AtomicFile, Error> {
     let broken = |error: &dyn std::fmt::Display| Error::file(path, error.to_string());
     let (roster, instants) = (panel.roster(), matches!(panel.times(), Times::Instants { .. }));
-    let frame = Frame {
+    let frame = PanelFrame {
         hypotheses: roster.hypotheses().to_vec(),
         agents: roster.agents().to_vec(),
         instants,
@@ -63,8 +66,8 @@ pub fn write_panel(path: &Path, panel: &Panel) -> Result<AtomicFile, Error> {
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_key_value_metadata(Some(vec![KeyValue::new(KEY.to_owned(), metadata)]))
         .build();
-    let draft = AtomicFile::create(path)?;
-    let mut writer = ArrowWriter::try_new(draft, schema.clone(), Some(properties)).map_err(|error| broken(&error))?;
+    let file = AtomicFile::create(path)?;
+    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|error| broken(&error))?;
     let agents = panel.agents();
     let spoken = (0..panel.steps() * agents).filter(|cell| panel.posts(cell / agents, cell % agents) > 0);
     let spoken: Vec<usize> = spoken.collect();
@@ -76,7 +79,7 @@ pub fn write_panel(path: &Path, panel: &Panel) -> Result<AtomicFile, Error> {
     writer.into_inner().map_err(|error| broken(&error))
 }
 
-fn columns(panel: &Panel, frame: &Frame, cells: &[usize]) -> Vec<ArrayRef> {
+fn columns(panel: &Panel, frame: &PanelFrame, cells: &[usize]) -> Vec<ArrayRef> {
     let (agents, ratios) = (panel.agents(), panel.ratios());
     let time = |cell: &usize| frame.times[cell / agents];
     let times: ArrayRef = match frame.instants {
@@ -110,20 +113,25 @@ fn columns(panel: &Panel, frame: &Frame, cells: &[usize]) -> Vec<ArrayRef> {
 pub fn read_panel(path: &Path) -> Result<Panel, Error> {
     let broken = |error: &dyn std::fmt::Display| Error::file(path, error.to_string());
     let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| broken(&error))?;
-    let metadata = builder.metadata().file_metadata().key_value_metadata();
-    let frame = metadata.into_iter().flatten().find(|pair| pair.key == KEY).and_then(|pair| pair.value.as_deref());
-    let Some(frame) = frame else { return Err(broken(&"is not a panel of log-beliefs written by headwater")) };
-    let frame: Frame = serde_json::from_str(frame).map_err(|error| broken(&error))?;
+    let size = file.metadata().map_err(Error::io(path, "cannot read"))?.len();
+    let batches = ParquetBatches::new(file, BATCH).map_err(|error| broken(&error))?;
+    let Some(frame) = batches.value(KEY) else {
+        return Err(broken(&"is not a panel of log-beliefs written by headwater"));
+    };
+    let frame: PanelFrame = serde_json::from_str(frame).map_err(|error| broken(&error))?;
+    check_hypotheses(path, frame.hypotheses.len())?;
     let (agents, ratios) = (frame.agents.len(), frame.hypotheses.len().saturating_sub(1));
     let cells = frame.times.len().checked_mul(agents).and_then(|cells| Some((cells, cells.checked_mul(ratios)?)));
-    let Some((places, numbers)) = cells else { return Err(broken(&"has more cells than memory can hold")) };
+    let Some((places, numbers)) = cells.filter(|(_, numbers)| *numbers <= panel_limit(size.saturating_mul(SPARSEST)))
+    else {
+        return Err(broken(&"its metadata state more cells than its rows can fill"));
+    };
     let (mut posts, mut values) = (vec![0_u32; places], vec![0.0; numbers]);
     let step_of: std::collections::HashMap<i64, usize> =
         frame.times.iter().enumerate().map(|(step, time)| (*time, step)).collect();
     let agent_of: std::collections::HashMap<&str, usize> =
         frame.agents.iter().enumerate().map(|(agent, name)| (name.as_str(), agent)).collect();
-    for batch in builder.build().map_err(|error| broken(&error))? {
+    for batch in batches {
         let batch = batch.map_err(|error| broken(&error))?;
         let column =
             |name: &str| batch.column_by_name(name).ok_or_else(|| broken(&format!("there is no column {name:?}")));
@@ -135,7 +143,7 @@ pub fn read_panel(path: &Path) -> Result<Panel, Error> {
             }
             false => column("time")?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("time"))?.values().to_vec(),
         };
-        let names = column("agent")?.as_string_opt::<i32>().ok_or_else(|| wrong("agent"))?;
+        let names = column("agent")?.as_string_view_opt().ok_or_else(|| wrong("agent"))?;
         let counts = column("posts")?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("posts"))?;
         let ratios_of: Vec<_> = frame.hypotheses[1..]
             .iter()

@@ -6,8 +6,8 @@ use headwater::model::{DetectedChange, NetworkSnapshot, Track};
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
 use headwater::{Model, Panel};
 use headwater_files::{
-    Beliefs, BeliefsFormat, BeliefsWriter, Edges, Grain, Truth, beliefs_of_frames, model_of_bytes, model_to_bytes,
-    read_beliefs, read_known, read_model, show_time, sides, write_model, write_truth,
+    BeliefsFormat, BeliefsWriter, Edges, Grain, LoadedBeliefs, SimulatedTruth, beliefs_from_frames, model_from_bytes,
+    model_to_bytes, read_beliefs, read_known, read_model, show_time, sides, write_model, write_truth,
 };
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -37,7 +37,7 @@ fn beliefs_survive_every_format() {
             for silence in [0.0, 0.3] {
                 let folder = tempfile::tempdir().unwrap();
                 let (path, wanted) = write(&folder, format, log_ratios, silence);
-                let Beliefs { panel, zeros, grain, .. } = read_beliefs(&path, log_ratios).unwrap();
+                let LoadedBeliefs { panel, zeros, grain, .. } = read_beliefs(&path, log_ratios).unwrap();
                 assert_eq!((zeros, grain), (0, Grain::Double));
                 assert_eq!(panel.roster().hypotheses(), wanted.roster().hypotheses());
                 // Silence can hide an agent's first word, so agents may come in another order.
@@ -251,7 +251,7 @@ fn truths_and_models_survive_the_disk() {
             }
         }
         let path = folder.path().join("truth.json");
-        write_truth(&path, &Truth { model: model.clone(), changes: Vec::new() }).unwrap().commit().unwrap();
+        write_truth(&path, &SimulatedTruth { model: model.clone(), changes: Vec::new() }).unwrap().commit().unwrap();
         same(&read_model(&path).unwrap(), &model);
         let known = read_known(&path).unwrap();
         assert!((known.share.unwrap().iter().sum::<f64>() - 1.0).abs() < 1e-12);
@@ -327,9 +327,9 @@ fn models_survive_as_bytes() {
     tracked.track.changes = vec![DetectedChange::state(9, 8, 1)];
     tracked.track.times = vec![(9, "2024-01-01T00:00:00Z".into())];
     for model in [world(0.0).truth(), tracked] {
-        assert_eq!(model_of_bytes(&model_to_bytes(&model).unwrap()).unwrap(), model);
+        assert_eq!(model_from_bytes(&model_to_bytes(&model).unwrap()).unwrap(), model);
     }
-    assert!(model_of_bytes(b"PK nonsense").unwrap_err().to_string().contains("not a whole .npz"));
+    assert!(model_from_bytes(b"PK nonsense").unwrap_err().to_string().contains("not a whole .npz"));
 }
 
 #[test]
@@ -346,9 +346,9 @@ fn arrays_in_memory_pass_the_same_door() {
         }
         Ok(())
     };
-    assert_eq!(beliefs_of_frames(name, (40, 6, 4), true, None, read).unwrap().panel, from_disk);
+    assert_eq!(beliefs_from_frames(name, (40, 6, 4), true, None, read).unwrap().panel, from_disk);
     let names = (("abcdef".chars().map(String::from)).collect(), ["r", "s"].map(String::from).to_vec());
-    let problem = beliefs_of_frames(name, (40, 6, 4), true, Some(names), read).unwrap_err().to_string();
+    let problem = beliefs_from_frames(name, (40, 6, 4), true, Some(names), read).unwrap_err().to_string();
     assert_eq!(problem, "beliefs: names: met 6 agents and 2 hypotheses, wanted 6 and 5");
     assert_eq!(sides(&[3, 4], false).unwrap_err(), "shape [3, 4]; wanted (T, N, number of hypotheses)");
 }
@@ -357,8 +357,8 @@ fn arrays_in_memory_pass_the_same_door() {
 fn edges_in_memory_pass_the_same_checks() {
     let name = Path::new("graph");
     let edge = |source: &str, target: &str, weight| (source.to_owned(), target.to_owned(), weight);
-    let say = |rows: Vec<(String, String, Option<f64>)>| Edges::of(name, rows).unwrap_err().to_string();
-    assert_eq!(Edges::of(name, [edge("a", "b", None), edge("a", "b", None)]).unwrap().repeated, 1);
+    let say = |rows: Vec<(String, String, Option<f64>)>| Edges::from_rows(name, rows).unwrap_err().to_string();
+    assert_eq!(Edges::from_rows(name, [edge("a", "b", None), edge("a", "b", None)]).unwrap().repeated, 1);
     assert_eq!(say(vec![]), "graph: holds no edges");
     assert!(say(vec![edge("a", "", None)]).contains("graph, line 1, column target: is empty"));
     assert!(say(vec![edge("a", "b", Some(f64::NAN))]).contains("line 1, column weight: met NaN"));

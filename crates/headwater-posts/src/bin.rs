@@ -229,6 +229,9 @@ const MICROSECONDS: i64 = 1_000_000;
 
 /// Bins without a post for each bin that holds one before we doubt the times.
 const MOST_SILENCE: u64 = 1000;
+/// Log-ratios that a panel may always have, silent ones included, and beyond that per (user, bin) pair.
+const PANEL_NUMBERS: usize = 10 << 20;
+const PANEL_NUMBERS_PER_CELL: usize = 256;
 
 /// Rows between two reports of progress.
 const REPORTED: u64 = 4096;
@@ -302,7 +305,7 @@ impl BinnedBeliefs {
     pub fn filled(&self) -> u64 {
         match self.extent() {
             Some((first, last)) if self.carry_forward => {
-                self.calendar.count(first, last) * self.speakers() - self.order.len() as u64
+                self.calendar.count(first, last).saturating_mul(self.speakers()) - self.order.len() as u64
             }
             _ => 0,
         }
@@ -342,16 +345,33 @@ impl BinnedBeliefs {
         })
     }
 
+    /// Log-ratios that these cells may become, silent ones included.
+    fn most_numbers(&self) -> usize {
+        PANEL_NUMBERS.max(self.order.len().saturating_mul(self.width).saturating_mul(PANEL_NUMBERS_PER_CELL))
+    }
+
+    /// Refuses to fill so much silence that it would never end.
+    fn check_filled(&self) -> Result<(), Error> {
+        let (limit, agents) = (self.most_numbers(), self.speakers() as usize);
+        if self.rows().saturating_mul(self.width as u64) <= limit as u64 {
+            return Ok(());
+        }
+        let steps = (self.rows() / agents.max(1) as u64) as usize;
+        Err(headwater::Error::TooLarge { steps, agents, ratios: self.width, limit }.into())
+    }
+
     /// The panel: mean log-odds as they are, users by first appearance in time, one step per bin at the time the bin starts.
     /// Bins that nobody spoke in are silent steps.
     ///
     /// # Errors
     /// [`Error::SparseBins`] where hardly any bin holds a post, and what [`headwater::panel::PanelBuilder::finish`] tells.
     pub fn panel(&self) -> Result<Panel, Error> {
+        self.check_filled()?;
         let bins = self.bins()?;
         let step_of: HashMap<i64, i64> = bins.iter().zip(0..).map(|(slot, step)| (slot.number, step)).collect();
         let names = self.hypotheses.names().iter().map(|name| (*name).to_owned()).collect();
         let mut builder = PanelBuilder::new(names, Unit::Steps);
+        builder.set_limit(self.most_numbers());
         self.visit(|cell| {
             builder.push(step_of[&cell.slot.number], self.user(cell.user), &cell.ratios[..self.width], cell.posts)
         })?;
@@ -376,6 +396,7 @@ impl BinnedBeliefs {
 
     /// The table of beliefs (Parquet by extension, otherwise CSV), which takes its name when it is committed.
     pub fn write(&self, path: &Path) -> Result<AtomicFile, Error> {
+        self.check_filled()?;
         let mut rows = BeliefsRows::create(path, self.hypotheses.names())?;
         let stage = progress::stage("writing", self.rows());
         let mut written = 0;

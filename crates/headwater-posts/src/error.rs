@@ -2,6 +2,7 @@
 
 use crate::quality::LossReason;
 use crate::read::{OtherFormat, Preset, RecordPlace};
+use headwater_files::TooMuchExpansion;
 use std::path::{Path, PathBuf};
 
 /// Anything that keeps posts from becoming beliefs.
@@ -166,7 +167,11 @@ pub enum Error {
 impl Error {
     pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.to_owned();
-        move |source| Error::Io { path, doing, source }
+        move |source| match source.get_ref() {
+            // Not the system's answer: the file is at fault.
+            Some(inner) if inner.is::<TooMuchExpansion>() => Error::File { path, problem: source.to_string() },
+            _ => Error::Io { path, doing, source },
+        }
     }
 
     pub(crate) fn file(path: &Path, problem: impl Into<String>) -> Error {

@@ -153,7 +153,7 @@ impl ColumnLayout {
         let missing: Vec<&str> =
             mapping.needed().filter(|&field| positions[field].is_empty()).map(|field| FIELDS[field].0).collect();
         if !missing.is_empty() {
-            return Err(wrong_names(mapping, file, &missing, "the columns", columns.names.iter()));
+            return Err(wrong_names(mapping, file, &missing, "the columns", columns.names().iter()));
         }
         let absent = |fields: std::ops::Range<usize>| -> Vec<&'static str> {
             fields.filter(|&field| positions[field].is_empty()).map(|field| FIELDS[field].0).collect()
@@ -165,7 +165,7 @@ impl ColumnLayout {
             Wanted::Either | Wanted::Nothing => Vec::new(),
         };
         if !missing.is_empty() {
-            return Err(wrong_names(mapping, file, &missing, "the columns", columns.names.iter()));
+            return Err(wrong_names(mapping, file, &missing, "the columns", columns.names().iter()));
         }
         Ok(ColumnLayout { columns: columns.clone(), positions })
     }

@@ -1,13 +1,14 @@
-//! FollowNetwork formation: edges in, the accounts that matter and how they listen out (the paper, Section VI).
+//! Network formation: follow edges in, a strongly connected network of accounts with weights out (the paper, Section VI).
 //!
 //! From a start account go to its followers, and theirs, to some depth, at most so many of each; keep those who post often
 //! enough and have few enough followers; add a hub; keep the strongly connected component the hub is in; weigh by the
-//! averaging rule: a listener gives itself and everyone it follows the same weight.
+//! averaging rule: listeners give themselves and everyone they follow the same weight.
 //!
 //! Edges are streamed, names stored once, and the graph is two flat lists: ten million edges take a few hundred megabytes.
 
 use crate::Error;
 use crate::read::open_text;
+use headwater::graph::strong_components;
 use indexmap::IndexSet;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -289,14 +290,11 @@ impl FollowGraph {
             let place = &place;
             self.followers(source).iter().filter_map(move |target| Some((place[&source], *place.get(target)?)))
         });
-        let (starts, targets) = grouped(within.len(), inside);
-        let components = strong_components(&starts, &targets);
-        let mut sizes = HashMap::new();
-        components.iter().for_each(|component| *sizes.entry(*component).or_insert(0) += 1);
-        let mine = components[place[&of] as usize];
-        let members = within.iter().zip(&components).filter(|(_, component)| **component == mine);
-        let members: Vec<u32> = members.map(|(&account, _)| account).collect();
-        let largest = sizes.values().copied().max().filter(|largest| *largest > members.len());
+        let components = strong_components(within.len(), inside);
+        let hub = place[&of] as usize;
+        let members = components.iter().find(|members| members.binary_search(&hub).is_ok());
+        let members: Vec<u32> = members.into_iter().flatten().map(|&member| within[member]).collect();
+        let largest = components.first().map(Vec::len).filter(|largest| *largest > members.len());
         (members, largest)
     }
 
@@ -333,53 +331,6 @@ fn grouped(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> (Ve
         next[first as usize] += 1;
     }
     (starts, seconds)
-}
-
-/// The component of each node: Tarjan's algorithm with a stack of its own, so that a long chain cannot exhaust ours.
-fn strong_components(starts: &[usize], targets: &[u32]) -> Vec<u32> {
-    const UNSEEN: u32 = u32::MAX;
-    let nodes = starts.len() - 1;
-    let (mut index, mut low) = (vec![UNSEEN; nodes], vec![0u32; nodes]);
-    let mut component = vec![UNSEEN; nodes];
-    let (mut open, mut walk): (Vec<u32>, Vec<(u32, usize)>) = (Vec::new(), Vec::new());
-    let (mut seen, mut components) = (0, 0);
-    for root in 0..nodes as u32 {
-        if index[root as usize] == UNSEEN {
-            walk.push((root, starts[root as usize]));
-        }
-        while let Some((node, edge)) = walk.pop() {
-            let here = node as usize;
-            if edge == starts[here] && index[here] == UNSEEN {
-                (index[here], low[here]) = (seen, seen);
-                seen += 1;
-                open.push(node);
-            }
-            if edge < starts[here + 1] {
-                walk.push((node, edge + 1));
-                let target = targets[edge] as usize;
-                if index[target] == UNSEEN {
-                    walk.push((target as u32, starts[target]));
-                } else if component[target] == UNSEEN {
-                    low[here] = low[here].min(index[target]);
-                }
-                continue;
-            }
-            if low[here] == index[here] {
-                while let Some(member) = open.pop() {
-                    component[member as usize] = components;
-                    if member == node {
-                        break;
-                    }
-                }
-                components += 1;
-            }
-            if let Some((parent, _)) = walk.last() {
-                let parent = *parent as usize;
-                low[parent] = low[parent].min(low[here]);
-            }
-        }
-    }
-    component
 }
 
 /// Reads what is known of accounts: a CSV with `user` and `followers`, `posts`, or both.
@@ -507,25 +458,31 @@ mod tests {
 
     #[test]
     fn a_long_chain_is_no_overflow() {
-        let nodes = 300_000;
-        let pairs = (0..nodes).map(|node| (node, (node + 1) % nodes));
-        let (starts, targets) = grouped(nodes as usize, pairs);
-        assert!(strong_components(&starts, &targets).iter().all(|component| *component == 0));
+        // Everybody follows the one before, the first the last.
+        let count = 100_000;
+        let names = (0..count).map(|account: u32| account.to_string().into_boxed_str()).collect();
+        let edges = (0..count).map(|account| (account, (account + 1) % count)).collect();
+        let limits = NetworkLimits { depth: count, ..NetworkLimits::default() };
+        let network = FollowGraph::new(names, edges, 0).network("0", "0", limits, &AccountFacts::default()).unwrap();
+        assert_eq!((network.members.len(), network.larger), (count as usize, None));
     }
 
     proptest! {
         #[test]
-        fn components_are_those_of_the_library(edges in prop::collection::vec((0u32..12, 0u32..12), 0..40)) {
-            let (starts, targets) = grouped(12, edges.iter().copied());
-            let ours = strong_components(&starts, &targets);
-            let mut pairs: Vec<(usize, usize, f64)> = edges.iter().map(|&(a, b)| (a as usize, b as usize, 1.0)).collect();
-            pairs.sort_by_key(|pair| (pair.0, pair.1));
-            pairs.dedup_by_key(|pair| (pair.0, pair.1));
-            for members in headwater::Combination::from_triplets(pairs, 12).unwrap().components() {
-                let first = ours[members[0]];
-                let same: Vec<usize> = (0..12).filter(|&node| ours[node] == first).collect();
-                prop_assert_eq!(same, members);
+        fn members_hear_the_hub_and_are_heard_by_it(edges in prop::collection::vec((0u32..12, 0u32..12), 0..40)) {
+            let names = (0..12).map(|account: u32| account.to_string().into_boxed_str()).collect();
+            let edges: Vec<(u32, u32)> = edges.into_iter().filter(|(from, to)| from != to).collect();
+            let mut reached = [[false; 12]; 12];
+            (0..12).for_each(|account| reached[account][account] = true);
+            for _ in 0..12 {
+                for &(from, to) in &edges {
+                    (0..12).for_each(|start| reached[start][to as usize] |= reached[start][from as usize]);
+                }
             }
+            let mutual: Vec<u32> = (0..12).filter(|&other| reached[0][other as usize] && reached[other as usize][0]).collect();
+            let limits = NetworkLimits { depth: 12, ..NetworkLimits::default() };
+            let network = FollowGraph::new(names, edges, 0).network("0", "0", limits, &AccountFacts::default());
+            prop_assert_eq!(network.map_or(vec![0], |network| network.members), mutual);
         }
     }
 }

@@ -153,7 +153,9 @@ impl PostReader {
     /// An object without our keys is bad; if all are, the names are wrong.
     fn plain_object(&mut self, value: &Value, place: &RecordPlace) -> Result<Result<PostDraft, String>, Error> {
         let Some(object) = value.as_object() else {
-            return Ok(Err("is no object; wanted one post such as {\"user\": …, \"time\": …, \"text\": …}".to_owned()));
+            return Ok(Err(
+                "is not an object; wanted one post such as {\"user\": …, \"time\": …, \"text\": …}".to_owned()
+            ));
         };
         // An object is no cell: what is meant is inside it.
         let cell = |name: &String| lookup(value, name).filter(|found| !found.is_object());
@@ -371,7 +373,7 @@ mod tests {
                 .unwrap();
         assert_eq!((good.len(), bad.len()), (1, 2));
         assert_eq!(bad[0], "p, line 1: there is no user, no time, no text among the keys");
-        assert!(bad[1].contains("is no object"));
+        assert!(bad[1].contains("is not an object"));
         let none = posts(&"{\"x\": 1}\n".repeat(50), ColumnMapping::default()).unwrap_err();
         assert_eq!(none, "p: there is no user, no time, no text; found the keys x; user=…,time=…,text=…");
     }

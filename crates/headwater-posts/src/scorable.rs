@@ -28,7 +28,7 @@ const FIELDS: [&str; 6] = ["id", "user", "time", "lang", "repost", "text"];
 
 impl ScorableRecords {
     fn open(input: &PostsInput, preset: Option<Preset>) -> Result<Self, Error> {
-        let columns = Arc::new(ColumnNames { names: FIELDS.map(str::to_owned).to_vec() });
+        let columns = Arc::new(ColumnNames::new(FIELDS.map(str::to_owned).to_vec()));
         Ok(ScorableRecords { records: input.records()?, preset, columns, waiting: VecDeque::new(), passed: 0 })
     }
 
@@ -105,6 +105,12 @@ pub struct ScorableRows {
 /// Name of the column for keys that the first line of JSON did not have.
 const MORE: &str = "more";
 
+/// Keys of objects that can become columns: every row has a cell for each.
+const MOST_KEYS: usize = 1000;
+
+/// Cells of a block of rows, at most.
+const BLOCK_CELLS: usize = 1 << 20;
+
 /// Keys of all lines of JSON in some files, in order of appearance.
 fn keys(input: &PostsInput) -> Result<Vec<String>, Error> {
     let mut source = ScorableRecords::open(input, None)?;
@@ -113,6 +119,12 @@ fn keys(input: &PostsInput) -> Result<Vec<String>, Error> {
         if let Ok(record) = found {
             for name in record.row.names().into_iter().filter(|name| !keys.contains(*name)).collect::<Vec<_>>() {
                 keys.insert(name.to_owned());
+            }
+            if keys.len() > MOST_KEYS {
+                let problem = format!(
+                    "has more than {MOST_KEYS} different keys, and each would be a column; wanted posts with the same keys"
+                );
+                return Err(Error::file(input.name(), problem));
             }
         }
     }
@@ -152,7 +164,7 @@ impl ScorableRows {
                 };
             }
             (Some(record), _) => rows.header = record.row.names().into_iter().map(str::to_owned).collect(),
-            (None, Some((_, columns))) => rows.header.clone_from(&columns.names),
+            (None, Some((_, columns))) => rows.header.extend_from_slice(columns.names()),
             (None, None) => {}
         }
         let known = |field: &str| mapping.names(field).iter().find(|name| rows.header.contains(name));
@@ -236,6 +248,7 @@ impl ScorableRows {
     /// At most so many rows, each with its text; none at the end.
     pub fn next(&mut self, most: usize, hooks: &mut dyn PostHooks) -> Result<Vec<(String, Vec<String>)>, Error> {
         let mut block = Vec::new();
+        let most = most.min(BLOCK_CELLS / self.header.len().max(1)).max(1);
         while block.len() < most {
             let next = match self.first.take() {
                 Some(first) => Some(first),
@@ -256,7 +269,7 @@ impl ScorableRows {
     /// What stands under each column of the header.
     fn cells(&self, record: &RawRecord) -> Result<Vec<String>, Error> {
         if let RecordValue::Cells(columns, cells) = &record.row
-            && columns.names == self.header
+            && columns.names() == self.header
         {
             return Ok(cells.iter().map(str::to_owned).collect());
         }

@@ -121,7 +121,7 @@ pub fn read_users(path: &Path) -> Result<HashSet<String>, Error> {
     let mut names = HashSet::new();
     let mut column = None;
     for record in reader.records() {
-        let record = record.map_err(|error| Error::file(path, format!("is no list of users: {error}")))?;
+        let record = record.map_err(|error| Error::file(path, format!("is not a list of users: {error}")))?;
         let position = match column {
             Some(position) => position,
             None => {

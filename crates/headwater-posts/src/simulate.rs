@@ -161,7 +161,7 @@ impl PostWorld {
     /// The follow edges.
     pub fn edges(&self) -> Result<Edges, Error> {
         let rows = self.follows.iter().map(|(source, target)| ((*source).to_owned(), (*target).to_owned(), None));
-        Ok(Edges::of(Path::new("graph"), rows)?)
+        Ok(Edges::from_rows(Path::new("graph"), rows)?)
     }
 }
 

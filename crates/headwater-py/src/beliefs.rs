@@ -10,7 +10,7 @@ use headwater::panel::{Times, probabilities};
 use headwater::simulate::{Likelihoods, NetworkShape, ScheduledChange, World, WorldParams, run};
 use headwater::{Panel, Roster};
 use headwater_files::{
-    Beliefs as Read, Edges, Grain, Names, beliefs_of_array, beliefs_of_batches, beliefs_of_frames, read_beliefs,
+    Edges, Grain, LoadedBeliefs, Names, beliefs_from_array, beliefs_from_batches, beliefs_from_frames, read_beliefs,
     read_edges, sides,
 };
 use numpy::ndarray::{ArrayView2, ArrayView3, ArrayViewD, Axis, Ix3};
@@ -49,8 +49,8 @@ impl Beliefs {
     }
 }
 
-impl From<Read> for Beliefs {
-    fn from(read: Read) -> Self {
+impl From<LoadedBeliefs> for Beliefs {
+    fn from(read: LoadedBeliefs) -> Self {
         Beliefs { raised: read.raised(), grain: read.grain, panel: Arc::new(read.panel), path: None }
     }
 }
@@ -194,13 +194,13 @@ impl Beliefs {
             if let (Frames::Double(array), None) = (&frames, &marks)
                 && let Some(array) = array.as_slice()
             {
-                return Ok(beliefs_of_array(path, sides, log_ratios, names, array)?.into());
+                return Ok(beliefs_from_array(path, sides, log_ratios, names, array)?.into());
             }
             let read = |first: usize, out: &mut [f64]| {
                 frames.read(first, marks.as_ref(), out);
                 Ok(())
             };
-            Ok(beliefs_of_frames(path, sides, log_ratios, names, read)?.into())
+            Ok(beliefs_from_frames(path, sides, log_ratios, names, read)?.into())
         })
     }
 
@@ -215,7 +215,7 @@ impl Beliefs {
                 problem: error.to_string(),
             };
             let batches = reader.map(|batch| batch.map_err(broken));
-            Ok(beliefs_of_batches(path, &schema, batches, log_ratios)?.into())
+            Ok(beliefs_from_batches(path, &schema, batches, log_ratios)?.into())
         })
     }
 
@@ -355,7 +355,7 @@ impl Graph {
         let weight = |row: usize| weights.as_ref().map(|weights| weights[row]);
         let rows = sources.into_iter().zip(targets).enumerate();
         let rows = rows.map(|(row, (source, target))| (source, target, weight(row)));
-        Ok(Graph { edges: Edges::of(Path::new("graph"), rows).map_err(PyError::from)? })
+        Ok(Graph { edges: Edges::from_rows(Path::new("graph"), rows).map_err(PyError::from)? })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{PyError, no_choice};
 use crate::hints::run_warning;
 use crate::learners::{constraint, draws, weights};
 use crate::model::{Model, Ranking};
-use crate::posts::{BadRowWarnings, PostOptions, Posts};
+use crate::posts::{BadRowWarnings, PostArguments, Posts};
 use crate::work::{Manner, done, done_watched};
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::panel::probabilities;
@@ -63,7 +63,7 @@ impl CommonArgument {
 pub(crate) fn discover(
     py: Python<'_>,
     posts: &Posts,
-    options: &PostOptions,
+    options: &PostArguments,
     out: Option<PathBuf>,
     graph: Option<GraphArgument<'_>>,
     bootstrap: u64,

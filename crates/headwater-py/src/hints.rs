@@ -36,6 +36,9 @@ fn core_hint(error: &Core) -> Option<String> {
             Some("use beliefs over more time steps; GSL needs at least M+1+W steps for window M and batch W".to_owned())
         }
         Core::Diverged { bound, .. } => Some(format!("use learning_rate={:.2e} or less, or tune=True", bound / 10.0)),
+        Core::TooLarge { .. } => {
+            Some("leave out accounts that speak rarely (min_posts), or take longer bins (bin)".to_owned())
+        }
         Core::NeverSpeaks { .. } => Some("remove these agents, or add beliefs of theirs".to_owned()),
         _ => None,
     }

@@ -35,7 +35,7 @@ mod module {
     #[pymodule_export]
     use super::model::{Model, Ranking};
     #[pymodule_export]
-    use super::posts::{PostOptions, Posts, beliefs_from_posts, run, score};
+    use super::posts::{PostArguments, Posts, beliefs_from_posts, run, score};
     #[pymodule_export]
     use super::streams::{GslStream, Tracker};
 

@@ -11,7 +11,7 @@ use headwater::model::DetectedChange;
 use headwater::ranking::{Ranking as Ranked, Uncertainty};
 use headwater::words::count;
 use headwater::{Influence, Model as Learned, Roster, influence};
-use headwater_files::{model_of_bytes, model_to_bytes, ranking_table, read_model, write_model};
+use headwater_files::{model_from_bytes, model_to_bytes, ranking_table, read_model, write_model};
 use headwater_report::explanation::WhatIfKind;
 use headwater_report::export::{EdgeFilter, ExportFormat, ExportNetwork, json, write_files};
 use headwater_report::page::{Page, ReportInput};
@@ -74,7 +74,7 @@ impl Model {
 
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        Ok(model_of_bytes(data).map_err(PyError::from)?.into())
+        Ok(model_from_bytes(data).map_err(PyError::from)?.into())
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

@@ -63,14 +63,14 @@ pub(crate) enum UsersArgument {
 }
 
 /// Options of reading, selection and scoring.
-#[pyclass(frozen, module = "headwater._headwater")]
-pub(crate) struct PostOptions {
+#[pyclass(frozen, module = "headwater._headwater", name = "PostOptions")]
+pub(crate) struct PostArguments {
     pub(crate) options: headwater_posts::PostOptions,
     pub(crate) text_model: Option<ModelSource>,
 }
 
 #[pymethods]
-impl PostOptions {
+impl PostArguments {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "they are the options of ingest")]
     #[pyo3(signature = (
@@ -136,7 +136,7 @@ impl PostOptions {
             max_bad: max_bad.map(|text| parsed("max_bad", text)).transpose()?.unwrap_or_default(),
         };
         options.check().map_err(PyError::from)?;
-        Ok(PostOptions { options, text_model: text_model(scorer, model)? })
+        Ok(PostArguments { options, text_model: text_model(scorer, model)? })
     }
 }
 
@@ -197,7 +197,7 @@ impl PostHooks for BadRowWarnings {
 pub(crate) fn beliefs_from_posts<'py>(
     py: Python<'py>,
     posts: &Posts,
-    options: &PostOptions,
+    options: &PostArguments,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, Vec<String>)> {
     let hypotheses = options.options.hypotheses.names();

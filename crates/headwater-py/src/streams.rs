@@ -11,7 +11,7 @@ use headwater::learn::track::{TrackParams, Tracker as Watching};
 use headwater::learn::whitened::WhitenedParams;
 use headwater::model::DetectedChange;
 use headwater::{Frame, Roster, fit, progress};
-use headwater_files::frame_of;
+use headwater_files::frame_from_values;
 use numpy::PyReadonlyArray2;
 use numpy::ndarray::ArrayView2;
 use pyo3::exceptions::PyValueError;
@@ -53,7 +53,8 @@ impl<L: StreamingLearner> Stream<L> {
             progress::check()?;
             frames.frame(step, silent, &mut frame);
             let mut said = self.last.clone();
-            let silent = frame_of(Path::new(BELIEFS), step, &frame, self.learner.roster(), log_ratios, &mut said)?;
+            let silent =
+                frame_from_values(Path::new(BELIEFS), step, &frame, self.learner.roster(), log_ratios, &mut said)?;
             let observed = Frame::new(self.learner.roster(), &said)?.with_filled(&silent)?;
             self.changes.extend(self.learner.observe(&observed)?.changes);
             self.last = said;

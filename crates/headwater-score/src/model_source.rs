@@ -24,6 +24,9 @@ pub struct ModelSource {
     pub model: String,
     /// The hub's address.
     pub hub_url: String,
+    /// Branch, tag or commit on the hub.
+    #[serde(default = "main_revision", skip_serializing_if = "is_main_revision")]
+    pub revision: String,
     /// Folder for fetched models; `None` is `headwater/models` in the user's cache folder.
     pub cache: Option<PathBuf>,
 }
@@ -31,12 +34,18 @@ pub struct ModelSource {
 impl ModelSource {
     /// A folder, or a name on the public hub.
     pub fn new(model: impl Into<String>) -> Self {
-        ModelSource { model: model.into(), hub_url: PUBLIC_HUB.to_owned(), cache: None }
+        ModelSource { model: model.into(), hub_url: PUBLIC_HUB.to_owned(), revision: main_revision(), cache: None }
     }
 
     /// With another hub.
     pub fn with_hub(mut self, url: impl Into<String>) -> Self {
         self.hub_url = url.into();
+        self
+    }
+
+    /// With another branch, tag or commit.
+    pub fn with_revision(mut self, revision: impl Into<String>) -> Self {
+        self.revision = revision.into();
         self
     }
 
@@ -50,49 +59,59 @@ impl ModelSource {
     ///
     /// # Errors
     /// [`Error::Hub`] where the hub does not have it or does not answer, [`Error::NoCache`] where it cannot be kept.
-    pub fn folder(&self, watch: FetchProgress<'_>) -> Result<PathBuf, Error> {
+    pub fn folder(&self, progress: FetchProgress<'_>) -> Result<PathBuf, Error> {
         let folder = Path::new(&self.model);
         if folder.exists() || !is_name(&self.model) {
             return Ok(folder.to_owned());
         }
-        self.fetch(watch)
+        self.fetch(progress)
     }
 
     #[cfg(feature = "hub")]
-    fn fetch(&self, watch: FetchProgress<'_>) -> Result<PathBuf, Error> {
+    fn fetch(&self, progress: FetchProgress<'_>) -> Result<PathBuf, Error> {
         use crate::roberta::hub;
         let cache = self.cache.clone().or_else(hub::default_cache).ok_or(Error::NoCache)?;
-        hub::fetch(&self.hub_url, &self.model, &cache, watch)
+        hub::fetch(self, &cache, &hub::HubLimits::default(), progress)
     }
 
     #[cfg(not(feature = "hub"))]
-    fn fetch(&self, _watch: FetchProgress<'_>) -> Result<PathBuf, Error> {
+    fn fetch(&self, _progress: FetchProgress<'_>) -> Result<PathBuf, Error> {
         Ok(PathBuf::from(&self.model))
     }
 
     /// The model, fetched where needed, ready to score.
     #[cfg(feature = "transformer")]
-    pub fn open(&self, watch: FetchProgress<'_>) -> Result<Box<dyn Scorer>, Error> {
-        let folder = self.folder(watch)?;
+    pub fn open(&self, progress: FetchProgress<'_>) -> Result<Box<dyn Scorer>, Error> {
+        let folder = self.folder(progress)?;
         let _stage = headwater::progress::stage("reading the model", 0);
         Ok(Box::new(crate::Roberta::open(&folder)?))
     }
 
     /// The model, fetched where needed, ready to score: not in this build.
     #[cfg(not(feature = "transformer"))]
-    pub fn open(&self, _watch: FetchProgress<'_>) -> Result<Box<dyn Scorer>, Error> {
+    pub fn open(&self, _progress: FetchProgress<'_>) -> Result<Box<dyn Scorer>, Error> {
         Err(Error::NoTransformer)
     }
 }
 
+fn main_revision() -> String {
+    "main".to_owned()
+}
+
+fn is_main_revision(revision: &String) -> bool {
+    *revision == main_revision()
+}
+
 /// Whether a text can be the name of a model: `name` or `owner/name`.
 pub fn is_name(text: &str) -> bool {
-    let part = |part: &str| {
-        let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
-        !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
-    };
     match text.split_once('/') {
-        Some((owner, name)) => part(owner) && part(name),
-        None => part(text),
+        Some((owner, name)) => is_revision(owner) && is_revision(name),
+        None => is_revision(text),
     }
+}
+
+/// Whether a text can be the name of a revision, or a part of the name of a model.
+pub fn is_revision(text: &str) -> bool {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    !text.is_empty() && text.len() <= 128 && !text.starts_with('.') && text.chars().all(allowed)
 }

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use tensors::ModelCheckpoint;
+pub use tensors::{CheckpointBytes, ModelCheckpoint};
 use tokens::Tokenizer;
 
 /// A batch has about this many tokens: enough for fast products, few enough for the caches.

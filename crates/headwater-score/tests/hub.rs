@@ -2,14 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use headwater_score::roberta::{Roberta, hub};
+use headwater_score::roberta::hub::{self, HubLimits};
+use headwater_score::{Error, ModelSource, Roberta};
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What the server does wrong, and what it was asked.
 #[derive(Default)]
@@ -19,6 +21,10 @@ struct Behaviour {
     /// This file's checksum is another one's.
     lie: Mutex<Option<String>>,
     ignores_ranges: Mutex<bool>,
+    /// The answer with this body pauses for so long before its second half.
+    pause: Mutex<Option<(String, Duration)>>,
+    /// Answers name this commit.
+    commit: Mutex<Option<String>>,
     asked: Mutex<Vec<String>>,
 }
 
@@ -51,8 +57,24 @@ impl Server {
         Server { url, behaviour }
     }
 
-    fn fetch(&self, cache: &Path) -> Result<std::path::PathBuf, String> {
-        hub::fetch(&self.url, "owner/tiny", cache, &mut |_, _, _| {}).map_err(|error| error.to_string())
+    fn source(&self, model: &str) -> ModelSource {
+        ModelSource::new(model).with_hub(&self.url)
+    }
+
+    fn fetch(&self, cache: &Path) -> Result<PathBuf, String> {
+        self.fetch_within(cache, &HubLimits::default())
+    }
+
+    fn fetch_within(&self, cache: &Path, limits: &HubLimits) -> Result<PathBuf, String> {
+        hub::fetch(&self.source("owner/tiny"), cache, limits, &mut |_, _, _| {}).map_err(|error| error.to_string())
+    }
+
+    fn folder(&self, cache: &Path) -> PathBuf {
+        hub::cache_folder(&self.source("owner/tiny"), cache)
+    }
+
+    fn asked(&self) -> String {
+        self.behaviour.asked.lock().unwrap().join("\n")
     }
 }
 
@@ -76,17 +98,19 @@ fn answer(mut stream: TcpStream, files: &BTreeMap<String, Vec<u8>>, behaviour: &
     behaviour.asked.lock().unwrap().push(format!("{method} {path} {from}"));
     let name = path.rsplit('/').next().unwrap();
     let Some(content) =
-        files.get(name).filter(|_| path.starts_with("/owner/tiny/resolve/main/") || path.starts_with("/store/"))
+        files.get(name).filter(|_| path.starts_with("/owner/tiny/resolve/") || path.starts_with("/store/"))
     else {
         return stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     };
+    let commit = behaviour.commit.lock().unwrap().clone();
+    let commit = commit.map_or(String::new(), |commit| format!("X-Repo-Commit: {commit}\r\n"));
     let large = content.len() > 50_000;
     let lie = behaviour.lie.lock().unwrap().as_deref() == Some(name);
     let summed: &[u8] = if lie { b"something else" } else { content };
     if large && !path.starts_with("/store/") {
         let sum = hex(&Sha256::digest(summed));
         let head = format!(
-            "HTTP/1.1 302 Found\r\nLocation: /store/{name}\r\nX-Linked-Etag: \"{sum}\"\r\nETag: \"other\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            "HTTP/1.1 302 Found\r\nLocation: /store/{name}\r\nX-Linked-Etag: \"{sum}\"\r\n{commit}ETag: \"other\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         );
         return stream.write_all(head.as_bytes());
     }
@@ -104,8 +128,9 @@ fn answer(mut stream: TcpStream, files: &BTreeMap<String, Vec<u8>>, behaviour: &
         String::new()
     };
     let length = content.len() - from;
-    let head =
-        format!("HTTP/1.1 {status}\r\nETag: \"{tag}\"\r\n{range}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\nETag: \"{tag}\"\r\n{commit}{range}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
     stream.write_all(head.as_bytes())?;
     if method == "HEAD" {
         return Ok(());
@@ -114,6 +139,14 @@ fn answer(mut stream: TcpStream, files: &BTreeMap<String, Vec<u8>>, behaviour: &
         let mut cut = behaviour.cut.lock().unwrap();
         if cut.as_ref().is_some_and(|(file, _)| file == name) { cut.take() } else { None }
     };
+    let pause = behaviour.pause.lock().unwrap().clone().filter(|(file, _)| file == name);
+    if let Some((_, pause)) = pause {
+        let (first, second) = content[from..].split_at((content.len() - from) / 2);
+        stream.write_all(first)?;
+        stream.flush()?;
+        std::thread::sleep(pause);
+        return stream.write_all(second);
+    }
     match cut {
         Some((_, bytes)) => stream.write_all(&content[from..][..bytes]),
         None => stream.write_all(&content[from..]),
@@ -124,7 +157,8 @@ const WHOLE: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name != ".checksums.json").collect();
     names.sort();
     names
 }
@@ -134,7 +168,8 @@ fn a_model_is_fetched_once_and_then_cached() {
     let server = Server::new(&WHOLE);
     let cache = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
-    let folder = hub::fetch(&server.url, "owner/tiny", cache.path(), &mut |file, done, total| {
+    let source = server.source("owner/tiny");
+    let folder = hub::fetch(&source, cache.path(), &HubLimits::default(), &mut |file, done, total| {
         if done == total {
             seen.push(file.to_owned());
         }
@@ -166,7 +201,7 @@ fn an_interruption_is_continued() {
         let cache = tempfile::tempdir().unwrap();
         let error = server.fetch(cache.path()).unwrap_err();
         assert!(error.contains("model.safetensors") && error.contains("run again to continue"), "{error}");
-        let folder = cache.path().join("owner--tiny");
+        let folder = server.folder(cache.path());
         let left = names(&folder);
         assert!(!left.contains(&"model.safetensors".to_owned()) && left[0].ends_with(".part"), "{left:?}");
         let folder = server.fetch(cache.path()).unwrap();
@@ -185,7 +220,7 @@ fn a_wrong_checksum_is_refused_and_leaves_nothing() {
         let cache = tempfile::tempdir().unwrap();
         let error = server.fetch(cache.path()).unwrap_err();
         assert!(error.contains(file) && error.contains("the checksum is"), "{error}");
-        assert!(!names(&cache.path().join("owner--tiny")).iter().any(|name| name.contains(file)));
+        assert!(!names(&server.folder(cache.path())).iter().any(|name| name.contains(file)));
     }
 }
 
@@ -195,11 +230,79 @@ fn what_the_hub_does_not_have_is_named() {
     let cache = tempfile::tempdir().unwrap();
     let error = server.fetch(cache.path()).unwrap_err();
     assert!(error.contains("no model.safetensors or pytorch_model.bin"), "{error}");
-    let error = hub::fetch(&server.url, "owner/none", cache.path(), &mut |_, _, _| {}).unwrap_err().to_string();
+    let fetch = |source: &ModelSource| -> Result<PathBuf, Error> {
+        hub::fetch(source, cache.path(), &HubLimits::default(), &mut |_, _, _| {})
+    };
+    let error = fetch(&server.source("owner/none")).unwrap_err().to_string();
     assert!(error.contains("no config.json under this name"), "{error}");
-    assert!(hub::fetch(&server.url, "../x", cache.path(), &mut |_, _, _| {}).is_err());
+    assert!(fetch(&server.source("../x")).is_err());
+    assert!(fetch(&server.source("owner/tiny").with_revision("../main")).is_err());
     // Nobody listens there.
-    let error =
-        hub::fetch("http://127.0.0.1:1", "owner/tiny", cache.path(), &mut |_, _, _| {}).unwrap_err().to_string();
+    let error = fetch(&ModelSource::new("owner/tiny").with_hub("http://127.0.0.1:1")).unwrap_err().to_string();
     assert!(error.contains("cannot be fetched"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused_and_leaves_nothing() {
+    let server = Server::new(&WHOLE);
+    let cache = tempfile::tempdir().unwrap();
+    for (limits, file) in [
+        (HubLimits { other: 100, ..HubLimits::default() }, "config.json"),
+        (HubLimits { weights: 1000, ..HubLimits::default() }, "model.safetensors"),
+    ] {
+        let error = server.fetch_within(cache.path(), &limits).unwrap_err();
+        assert!(error.contains(file) && error.contains("is larger than 1"), "{error}");
+        assert!(!names(&server.folder(cache.path())).iter().any(|name| name.contains(file)));
+    }
+    server.fetch(cache.path()).unwrap();
+}
+
+#[test]
+fn an_answer_that_pauses_for_too_long_ends() {
+    let server = Server::new(&WHOLE);
+    let cache = tempfile::tempdir().unwrap();
+    *server.behaviour.pause.lock().unwrap() = Some(("config.json".to_owned(), Duration::from_secs(2)));
+    let limits = HubLimits { idle: Duration::from_millis(300), ..HubLimits::default() };
+    let started = std::time::Instant::now();
+    let error = server.fetch_within(cache.path(), &limits).unwrap_err();
+    assert!(error.contains("config.json") && error.contains("nothing came for 0.3 s"), "{error}");
+    assert!(started.elapsed() < Duration::from_millis(1900), "it waited for the second half");
+    // A pause that is shorter is none.
+    *server.behaviour.pause.lock().unwrap() = Some(("config.json".to_owned(), Duration::from_millis(50)));
+    server.fetch(cache.path()).unwrap();
+}
+
+#[test]
+fn a_cached_file_that_changed_is_fetched_again() {
+    let server = Server::new(&WHOLE);
+    let cache = tempfile::tempdir().unwrap();
+    let folder = server.fetch(cache.path()).unwrap();
+    std::fs::write(folder.join("tokenizer.json"), "{}").unwrap();
+    // Never fetched, and would be preferred to nothing that was.
+    std::fs::write(folder.join("vocab.json"), "{}").unwrap();
+    server.behaviour.asked.lock().unwrap().clear();
+    assert_eq!(server.fetch(cache.path()).unwrap(), folder);
+    assert_eq!(names(&folder), WHOLE);
+    Roberta::open(&folder).unwrap();
+    let asked = server.asked();
+    assert!(asked.contains("GET /owner/tiny/resolve/main/tokenizer.json") && !asked.contains("GET /store"), "{asked}");
+}
+
+#[test]
+fn all_files_are_of_one_commit() {
+    let server = Server::new(&WHOLE);
+    let cache = tempfile::tempdir().unwrap();
+    let commit = |commit: &str| *server.behaviour.commit.lock().unwrap() = Some(commit.to_owned());
+    commit("aaaa");
+    let folder = server.fetch(cache.path()).unwrap();
+    assert!(server.asked().contains("GET /owner/tiny/resolve/aaaa/config.json"), "{}", server.asked());
+    // The branch has moved on when one file has to be fetched again: none of the old commit stays.
+    commit("bbbb");
+    std::fs::remove_file(folder.join("tokenizer.json")).unwrap();
+    server.behaviour.asked.lock().unwrap().clear();
+    server.fetch(cache.path()).unwrap();
+    for file in ["config.json", "tokenizer.json"] {
+        assert!(server.asked().contains(&format!("GET /owner/tiny/resolve/bbbb/{file}")), "{}", server.asked());
+    }
+    assert_eq!(names(&folder), WHOLE);
 }

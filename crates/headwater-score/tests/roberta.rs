@@ -29,16 +29,16 @@ const TOKENIZER: (&str, &str) = ("tokenizer.json", "tokenizer.json");
 const VOCABULARY: (&str, &str) = ("vocab.json", "vocab.json");
 const MERGES: (&str, &str) = ("merges.txt", "merges.txt");
 
-struct Case {
+struct GoldenCase {
     text: String,
     tokens: Vec<u32>,
     logits: Vec<f64>,
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<GoldenCase> {
     let text = std::fs::read_to_string(fixture().join("expected.json")).unwrap();
     let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let case = |case: Value| Case {
+    let case = |case: Value| GoldenCase {
         text: case["text"].as_str().unwrap().to_owned(),
         tokens: serde_json::from_value(case["tokens"].clone()).unwrap(),
         logits: serde_json::from_value(case["logits"].clone()).unwrap(),
@@ -152,4 +152,41 @@ fn tensors_that_do_not_fit_are_named() {
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 5000]).unwrap();
     assert!(Roberta::open(cut.path()).unwrap_err().to_string().contains("cut short"));
+}
+
+#[test]
+fn checkpoints_that_state_more_than_they_hold_are_refused() {
+    use headwater_score::roberta::ModelCheckpoint;
+    use std::io::{Cursor, Write};
+    // A dictionary with the tensor "w" over storage 0, of this shape.
+    let pickle = |shape: &[u8]| {
+        let start =
+            b"\x80\x02}X\x01\0\0\0wctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n\
+                      X\x01\0\0\x000X\x03\0\0\0cpuK\x02tQK\0";
+        [&start[..], shape, b"\x89}tRs."].concat()
+    };
+    let archive = |pickle: &[u8], storage: &[u8], method: zip::CompressionMethod| {
+        let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, bytes) in [("m/data.pkl", pickle), ("m/data/0", storage)] {
+            let method = if name.ends_with("pkl") { zip::CompressionMethod::Stored } else { method };
+            let options = zip::write::SimpleFileOptions::default().compression_method(method);
+            archive.start_file(name, options).unwrap();
+            archive.write_all(bytes).unwrap();
+        }
+        archive.finish().unwrap().into_inner()
+    };
+    let read = |file: Vec<u8>| {
+        let mut checkpoint = ModelCheckpoint::from_torch(Cursor::new(file), Path::new("x.bin")).unwrap();
+        checkpoint.tensor("w").map_err(|error| error.to_string())
+    };
+    let two = [1.0_f32, 2.0].iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let stored = zip::CompressionMethod::Stored;
+    assert_eq!(read(archive(&pickle(b"K\x02\x85K\x01\x85"), &two, stored)).unwrap(), [1.0, 2.0]);
+    // 2³⁰ × 2³⁰ numbers.
+    let huge = pickle(b"J\0\0\0@J\0\0\0@\x86J\0\0\0@K\x01\x86");
+    let told = read(archive(&huge, &two, stored)).unwrap_err();
+    assert!(told.contains("takes 4611686018427387904 bytes, and the file has"), "{told}");
+    // A megabyte of nothing that becomes a gigabyte.
+    let zeros = archive(&pickle(b"J\0\0\x01\0\x85K\x01\x85"), &vec![0; 4 << 16], zip::CompressionMethod::Deflated);
+    assert!(zeros.len() < 10_000 && read(zeros).is_err());
 }

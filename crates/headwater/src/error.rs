@@ -100,6 +100,20 @@ pub enum Error {
         /// Distinct times present.
         present: usize,
     },
+    /// A panel would be many times larger than what it is made from.
+    #[error(
+        "{steps} steps of {agents} agents with {ratios} log-ratio(s) each are more than the {limit} numbers that an input of this size may become; nearly all of them would be silence"
+    )]
+    TooLarge {
+        /// Steps, silent ones included.
+        steps: usize,
+        /// Agents, with the room made for more.
+        agents: usize,
+        /// Log-ratios per belief.
+        ratios: usize,
+        /// The numbers allowed.
+        limit: usize,
+    },
     /// The learning rate is too large: the weights overflowed.
     #[error(
         "the estimate diverged at step {step}: with learning rate {learning_rate:.3e} the weights grow without bound (stability bound on these data: {bound:.3e})"

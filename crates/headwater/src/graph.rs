@@ -3,6 +3,8 @@
 //! In: edges speaker → listener. Out: degrees, PageRank, the support of a learner, weights by the usual rules.
 
 use crate::{Combination, Error};
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::DiGraph;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -180,6 +182,34 @@ pub struct Disconnected {
     pub speaker: usize,
     /// End of the missing path.
     pub listener: usize,
+}
+
+/// Strongly connected components of a directed graph: sets of nodes each of which can be reached from every other.
+///
+/// Largest first, members ascending. O(nodes + edges), without recursion: a long chain does not exhaust the stack.
+///
+/// ```
+/// use headwater::graph::strong_components;
+/// assert_eq!(strong_components(4, [(0, 1), (1, 0), (1, 2), (3, 3)]), [vec![0, 1], vec![2], vec![3]]);
+/// ```
+///
+/// # Panics
+/// Where an edge names a node of `nodes` or more.
+pub fn strong_components(nodes: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Vec<Vec<usize>> {
+    let mut graph = DiGraph::<(), ()>::with_capacity(nodes, 0);
+    for _ in 0..nodes {
+        graph.add_node(());
+    }
+    for (from, to) in edges {
+        graph.add_edge(from.into(), to.into(), ());
+    }
+    // Kosaraju's algorithm keeps its own stack.
+    let components = kosaraju_scc(&graph).into_iter();
+    let mut components: Vec<Vec<usize>> =
+        components.map(|members| members.into_iter().map(|node| node.index()).collect()).collect();
+    components.iter_mut().for_each(|members| members.sort_unstable());
+    components.sort_by_key(|members| (std::cmp::Reverse(members.len()), members[0]));
+    components
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 
 use super::{BadRow, ColumnNames, RawRecord, RecordPlace, RecordValue};
 use crate::Error;
-use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use ::parquet::file::reader::ChunkReader;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType};
 use csv::StringRecord;
-use std::fs::File;
+use headwater_files::ParquetBatches;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const BATCH: usize = 4096;
 
 /// Batches of a table, one after another.
-type ArrowBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+type ArrowBatches = Box<dyn Iterator<Item = Result<RecordBatch, String>> + Send>;
 
 /// An Arrow table being read.
 pub struct ArrowRows {
@@ -39,11 +39,9 @@ struct ArrowBatch {
 
 impl ArrowRows {
     /// Reads the schema of a Parquet file.
-    pub fn from_parquet(from: File, file: Arc<Path>) -> Result<Self, Error> {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(from)
-            .and_then(|builder| builder.with_batch_size(BATCH).build())
-            .map_err(|error| broken(&file, &error))?;
-        Ok(ArrowRows { batches: Box::new(reader), broken, file, batch: None, line: 0 })
+    pub fn from_parquet(from: impl ChunkReader + 'static, file: Arc<Path>) -> Result<Self, Error> {
+        let batches = ParquetBatches::new(from, BATCH).map_err(|error| broken(&file, &error))?;
+        Ok(ArrowRows { batches: Box::new(batches), broken, file, batch: None, line: 0 })
     }
 
     /// From tables in memory, under a name.
@@ -76,7 +74,9 @@ impl ArrowRows {
                 None => return Ok(None),
                 Some(batch) => {
                     let batch = batch.map_err(|error| (self.broken)(&self.file, &error))?;
-                    self.batch = Some(ArrowBatch::new(&batch).map_err(|error| (self.broken)(&self.file, &error))?);
+                    let before = self.batch.take().map(|batch| batch.columns);
+                    let batch = ArrowBatch::new(&batch, before).map_err(|error| (self.broken)(&self.file, &error))?;
+                    self.batch = Some(batch);
                 }
             }
         }
@@ -88,19 +88,23 @@ fn broken(file: &Path, error: &dyn std::fmt::Display) -> Error {
 }
 
 impl ArrowBatch {
-    fn new(batch: &RecordBatch) -> Result<Self, ArrowError> {
+    /// `before` are the columns of the batch before.
+    fn new(batch: &RecordBatch, before: Option<Arc<ColumnNames>>) -> Result<Self, ArrowError> {
         let (mut names, mut arrays) = (Vec::new(), Vec::new());
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
             flatten(field.name(), array, &mut names, &mut arrays)?;
         }
-        Ok(ArrowBatch { columns: Arc::new(ColumnNames { names }), arrays, rows: batch.num_rows(), next: 0 })
+        // The same list for the same columns: whoever looks for columns does so once.
+        let before = before.filter(|before| *before.names() == *names);
+        let columns = before.unwrap_or_else(|| Arc::new(ColumnNames::new(names)));
+        Ok(ArrowBatch { columns, arrays, rows: batch.num_rows(), next: 0 })
     }
 
     fn cells(&self, row: usize) -> Result<StringRecord, ArrowError> {
         let options = FormatOptions::new();
         let mut cells = StringRecord::new();
         for array in &self.arrays {
-            match array.as_string_opt::<i32>() {
+            match array.as_string_view_opt() {
                 _ if array.is_null(row) => cells.push_field(""),
                 Some(texts) => cells.push_field(texts.value(row)),
                 None => {
@@ -132,7 +136,10 @@ fn flatten(
             let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
             cast(&cast(array, &DataType::Int64)?, &utc)?
         }
-        DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..) => cast(array, &DataType::Utf8)?,
+        // Views, so that a long text in a dictionary is not copied into every row.
+        DataType::Utf8 | DataType::LargeUtf8 => cast(array, &DataType::Utf8View)?,
+        DataType::Dictionary(_, values) if values.is_string() => cast(array, &DataType::Utf8View)?,
+        DataType::Dictionary(..) => cast(&cast(array, &DataType::Utf8)?, &DataType::Utf8View)?,
         _ => array.clone(),
     });
     Ok(())
@@ -145,6 +152,7 @@ mod tests {
     use ::parquet::arrow::ArrowWriter;
     use arrow_array::{Float64Array, Int64Array, StringArray, StructArray, TimestampMillisecondArray};
     use arrow_schema::{Field, Schema};
+    use std::fs::File;
 
     #[test]
     fn rows_of_every_type_are_text() {
@@ -172,7 +180,7 @@ mod tests {
             let mut rows = Vec::new();
             while let Some(record) = records.next().unwrap() {
                 let RecordValue::Cells(columns, cells) = record.unwrap().row else { unreachable!("a table") };
-                assert_eq!(columns.names, ["author.handle", "time", "text", "id", "score"]);
+                assert_eq!(columns.names(), ["author.handle", "time", "text", "id", "score"]);
                 rows.push(cells.iter().map(str::to_owned).collect::<Vec<_>>());
             }
             rows

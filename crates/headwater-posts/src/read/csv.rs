@@ -134,11 +134,11 @@ impl CsvTable {
             problem: "is not UTF-8 text".into(),
         })?;
         let names: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
-        if let Some(twice) = (1..names.len()).find(|&column| names[..column].contains(&names[column])) {
-            let problem = format!("the column {:?} is named twice; keep one", names[twice]);
+        let columns = Arc::new(ColumnNames::new(names));
+        if let Some(twice) = columns.repeated() {
+            let problem = format!("the column {twice:?} is named twice; keep one");
             return Err(Error::Line { path: file.to_path_buf(), line: 1, problem });
         }
-        let columns = Arc::new(ColumnNames { names });
         Ok(CsvTable { reader, columns, file, record, delimiter, waiting: VecDeque::new(), opened: 0, returns })
     }
 
@@ -164,7 +164,7 @@ impl CsvTable {
                 strip_return(&mut self.record);
             }
             // An empty line; the reader steps over those that end in LF only.
-            if self.record.as_slice().is_empty() && self.record.len() == 1 && self.columns.names.len() > 1 {
+            if self.record.as_slice().is_empty() && self.record.len() == 1 && self.columns.names().len() > 1 {
                 continue;
             }
             // Empty lines may stand before the row, so its first line is counted back from its last.
@@ -173,7 +173,8 @@ impl CsvTable {
             break (if first > before { first - 1 } else { first }, inside > 0);
         };
         let place = RecordPlace { file: self.file.clone(), line };
-        let others = if several { joined(&self.record, self.delimiter, self.columns.names.len()) } else { Vec::new() };
+        let others =
+            if several { joined(&self.record, self.delimiter, self.columns.names().len()) } else { Vec::new() };
         let Patient { quotes, ended, .. } = self.reader.get_ref();
         // Reading runs ahead of the rows: a quote left open at the end belongs to the row that holds its line.
         if *ended && quotes.state == Quoted::Inside && quotes.opened >= line {
@@ -196,7 +197,7 @@ impl CsvTable {
             );
             return Ok(Some(Err(BadRow { place, reason })));
         }
-        let (met, wanted) = (self.record.len(), self.columns.names.len());
+        let (met, wanted) = (self.record.len(), self.columns.names().len());
         if met != wanted {
             let reason = format!("has {met} cells where the header has {wanted}; quote cells that hold delimiters");
             return Ok(Some(Err(BadRow { place, reason })));
@@ -277,7 +278,7 @@ fn broken(error: csv::Error, file: &Path, line: u64) -> Error {
             );
             Error::Line { path, line, problem }
         }
-        ErrorKind::Io(source) => Error::Io { path, doing: "cannot read", source },
+        ErrorKind::Io(source) => Error::io(&path, "cannot read")(source),
         other => Error::Line { path, line, problem: format!("{other:?}") },
     }
 }

@@ -2,6 +2,7 @@
 
 use super::csv;
 use crate::Error;
+use headwater_files::LimitedExpansion;
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -50,12 +51,14 @@ pub(crate) fn open_text(path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
 
 /// Undoes the compression and takes a byte order mark off; returns the first bytes along with all of them.
 pub(super) fn unpacked(stream: ByteStream, path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
-    let (mut head, mut stream) = peek(stream, path)?;
+    let stored = Arc::new(AtomicU64::new(0));
+    let (mut head, mut stream) = peek(Box::new(Counted { from: stream, bytes: stored.clone() }), path)?;
     if head.starts_with(&[0x1f, 0x8b]) {
-        (head, stream) = peek(Box::new(flate2::read::MultiGzDecoder::new(stream)), path)?;
+        let decoder = flate2::read::MultiGzDecoder::new(stream);
+        (head, stream) = peek(Box::new(LimitedExpansion::new(decoder, stored)), path)?;
     } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let decoder = zstd::Decoder::new(stream).map_err(Error::io(path, "cannot read"))?;
-        (head, stream) = peek(Box::new(decoder), path)?;
+        (head, stream) = peek(Box::new(LimitedExpansion::new(decoder, stored)), path)?;
     }
     const MARK: &[u8] = b"\xef\xbb\xbf";
     if head.starts_with(MARK) {

@@ -1,4 +1,4 @@
-//! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is no JSON is bad. A file whose
+//! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is not JSON is bad. A file whose
 //! first line only begins an object or a list, and that goes on so, is JSON over many lines and refused as a whole.
 
 use super::{BadRow, ByteStream, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue};
@@ -16,7 +16,7 @@ pub struct JsonLines {
     buffer: Vec<u8>,
     /// The character with which the first line begins something that it does not end.
     begun: Option<char>,
-    /// Lines that are objects or lists, and lines that are no JSON.
+    /// Lines that are objects or lists, and lines that are not JSON.
     whole: u64,
     broken: u64,
 }
@@ -53,6 +53,11 @@ impl JsonLines {
                 continue;
             }
             let place = RecordPlace { file: self.file.clone(), line: self.line };
+            if too_many_values(&self.buffer) {
+                let reason = "holds more objects and values than a post has; wanted one post per line".to_owned();
+                self.broken += 1;
+                return Ok(Some(Err(BadRow { place, reason })));
+            }
             let value = match serde_json::from_slice::<Value>(&self.buffer) {
                 Ok(value) => value,
                 Err(error) => {
@@ -80,13 +85,31 @@ impl JsonLines {
     }
 }
 
+/// Whether the values of a line would take far more memory than its text: an object of few bytes takes hundreds.
+fn too_many_values(line: &[u8]) -> bool {
+    const MOST_BYTES: usize = 128 << 20;
+    const OBJECT: usize = 700;
+    const VALUE: usize = 64;
+    // Short lines cannot.
+    if line.len() < MOST_BYTES / OBJECT {
+        return false;
+    }
+    let bytes = line.iter().map(|byte| match byte {
+        b'{' => OBJECT,
+        b'[' => 4 * VALUE,
+        b',' => VALUE,
+        _ => 0,
+    });
+    bytes.sum::<usize>() > MOST_BYTES
+}
+
 fn problem(error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "is the beginning of an object only; wanted a whole one on each line (jq -c . makes such lines)".into();
     }
     let text = error.to_string();
     let what = text.split(" at line").next().unwrap_or_default();
-    format!("is no JSON: {what} at column {}", error.column())
+    format!("is not JSON: {what} at column {}", error.column())
 }
 
 #[cfg(test)]
@@ -100,7 +123,7 @@ mod tests {
         assert_eq!(lines, [1, 4, 6]);
         let told: Vec<&String> = all.iter().filter_map(|row| row.as_ref().err()).collect();
         assert!(told[0].starts_with("p.jsonl, line 3: is the beginning"), "{told:?}");
-        assert!(told[1].starts_with("p.jsonl, line 5: is no JSON: trailing characters at column 10"), "{told:?}");
+        assert!(told[1].starts_with("p.jsonl, line 5: is not JSON: trailing characters at column 10"), "{told:?}");
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub fn expand(names: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
             continue;
         };
         let found = glob::glob(pattern)
-            .map_err(|error| Error::file(name, format!("is no pattern of file names: {}", error.msg)))?;
+            .map_err(|error| Error::file(name, format!("is not a pattern of file names: {}", error.msg)))?;
         let before = paths.len();
         paths.extend(found.filter_map(Result::ok).filter(|path| path.is_file()));
         if paths.len() == before {

@@ -395,7 +395,7 @@ mod tests {
         for object in [&plain, &json!({"delete": {}}), &json!(7), &json!([])] {
             assert_eq!(Preset::mistaken(None, object), None);
         }
-        let columns = |names: &[&str]| ColumnNames { names: names.iter().map(|name| (*name).to_owned()).collect() };
+        let columns = |names: &[&str]| ColumnNames::new(names.iter().map(|name| (*name).to_owned()).collect());
         let table = columns(&["id", "timestamp", "body", "author"]);
         assert_eq!(Preset::XV1.refuses(&table).unwrap().preset(), Some(Preset::FourCat));
         assert_eq!(Preset::XV1.refuses(&columns(&["user"])).unwrap().preset(), None);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ impl RecordValue {
     /// The names of its columns, or of the keys of its object.
     pub fn names(&self) -> Vec<&str> {
         match self {
-            RecordValue::Cells(columns, _) => columns.names.iter().map(String::as_str).collect(),
+            RecordValue::Cells(columns, _) => columns.names().iter().map(String::as_str).collect(),
             RecordValue::Json(Value::Object(object)) => object.keys().map(String::as_str).collect(),
             RecordValue::Json(_) => Vec::new(),
         }
@@ -51,14 +52,35 @@ impl RecordValue {
 /// The columns of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnNames {
-    /// Their names, in order.
-    pub names: Vec<String>,
+    names: Vec<String>,
+    /// The first column of each name: tables may have many columns.
+    places: HashMap<String, usize>,
 }
 
 impl ColumnNames {
+    /// In their order.
+    pub fn new(names: Vec<String>) -> Self {
+        let mut places = HashMap::with_capacity(names.len());
+        for (column, name) in names.iter().enumerate() {
+            places.entry(name.clone()).or_insert(column);
+        }
+        ColumnNames { names, places }
+    }
+
+    /// Their names, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Where a column is.
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|column| column == name)
+        self.places.get(name).copied()
+    }
+
+    /// The first name that an earlier column has already.
+    pub fn repeated(&self) -> Option<&str> {
+        let repeated = self.names.iter().enumerate().find(|(column, name)| self.position(name) != Some(*column));
+        repeated.map(|(_, name)| name.as_str())
     }
 }
 

@@ -37,7 +37,7 @@ impl Tokenizer {
         let largest = inner.get_vocab(true).into_values().max().unwrap_or(0) as usize;
         if largest >= config.vocab_size {
             let problem =
-                format!("numbers its tokens up to {largest}, config.json has vocab_size {}", config.vocab_size);
+                format!("has token numbers up to {largest}, config.json has vocab_size {}", config.vocab_size);
             return Err(Error::model(&path, problem));
         }
         Ok(Tokenizer { inner, most: config.max_tokens() })
@@ -50,7 +50,7 @@ impl Tokenizer {
         let mut numbers = encoded.get_ids().to_vec();
         if numbers.is_empty() {
             return Err(Error::Tokens {
-                problem: "a post became no tokens, not even the mark of its start".to_owned(),
+                problem: "a post has no tokens, not even the one that marks its start".to_owned(),
             });
         }
         if numbers.len() > self.most {

@@ -2,9 +2,8 @@
 
 use super::{Combination, Stochastic, distance};
 use crate::Error;
+use crate::graph::strong_components;
 use faer::MatRef;
-use petgraph::algo::kosaraju_scc;
-use petgraph::graph::DiGraph;
 
 /// Power iteration stops when `‖Au − u‖₁` is below this: a few roundings of numbers that sum to one.
 const PERRON_TOLERANCE: f64 = 1e-15;
@@ -48,23 +47,8 @@ pub struct SourceComponent {
 impl Combination {
     /// Strongly connected components of the positive weights, largest first, members ascending.
     pub fn components(&self) -> Vec<Vec<usize>> {
-        let mut graph = DiGraph::<(), ()>::with_capacity(self.agents, 0);
-        for _ in 0..self.agents {
-            graph.add_node(());
-        }
-        graph.extend_with_edges(
-            self.edges()
-                .filter(|&(_, _, weight)| weight > 0.0)
-                .map(|(speaker, listener, _)| (speaker as u32, listener as u32)),
-        );
-        // Kosaraju's sweeps keep their own stack: a long chain of agents must not overflow ours.
-        let mut components: Vec<Vec<usize>> = kosaraju_scc(&graph)
-            .into_iter()
-            .map(|members| members.into_iter().map(|node| node.index()).collect())
-            .collect();
-        components.iter_mut().for_each(|members| members.sort_unstable());
-        components.sort_by_key(|members| (std::cmp::Reverse(members.len()), members[0]));
-        components
+        let heard = self.edges().filter(|&(_, _, weight)| weight > 0.0);
+        strong_components(self.agents, heard.map(|(speaker, listener, _)| (speaker as u32, listener as u32)))
     }
 
     /// The Perron vector: the share of the network's long-run opinion that originates in each agent.

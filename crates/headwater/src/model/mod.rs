@@ -89,12 +89,15 @@ pub enum Likelihood {
     Unknown,
 }
 
-/// Checks that δ is between 0 and 1.
+/// The smallest δ: below it, 1 − δ has few digits of δ left, or is 1, and sums over (1 − δ)^t do not end.
+pub const SMALLEST_ADAPTATION: f64 = 1e-12;
+
+/// Checks that δ is between [`SMALLEST_ADAPTATION`] and 1.
 pub fn check_adaptation(adaptation: f64) -> Result<(), Error> {
     crate::error::require(
-        adaptation > 0.0 && adaptation < 1.0,
+        (SMALLEST_ADAPTATION..1.0).contains(&adaptation),
         "adaptation",
         adaptation,
-        "a number above 0 and below 1",
+        "a number of at least 1e-12 and below 1",
     )
 }

@@ -39,6 +39,8 @@ pub struct PanelBuilder {
     capacity: usize,
     log_beliefs: Vec<f64>,
     posts: Vec<u32>,
+    /// Log-ratios that the panel may have, silent ones included.
+    limit: usize,
 }
 
 /// Unit of the raw times of a [`PanelBuilder`].
@@ -66,6 +68,20 @@ impl PanelBuilder {
             capacity: 8,
             log_beliefs: Vec::new(),
             posts: Vec::new(),
+            limit: usize::MAX,
+        }
+    }
+
+    /// Limits the log-ratios that the panel may have, silent ones included: a few rows with many names at many times would fill
+    /// the memory with silence. Beyond it [`PanelBuilder::push`] and [`PanelBuilder::finish`] return [`Error::TooLarge`].
+    pub fn set_limit(&mut self, log_ratios: usize) {
+        self.limit = log_ratios;
+    }
+
+    fn check_size(&self, steps: usize, agents: usize, ratios: usize) -> Result<(), Error> {
+        match steps.checked_mul(agents).and_then(|cells| cells.checked_mul(ratios)) {
+            Some(numbers) if numbers <= self.limit => Ok(()),
+            _ => Err(Error::TooLarge { steps, agents, ratios, limit: self.limit }),
         }
     }
 
@@ -78,10 +94,10 @@ impl PanelBuilder {
     /// Adds the log-ratios of one agent at one time. `posts = 0` says that the agent was silent.
     pub fn push(&mut self, time: i64, agent: &str, log_ratios: &[f64], posts: u32) -> Result<(), Error> {
         let ratios = self.hypotheses.len() - 1;
-        let frame = self.frame(time, ratios);
+        let frame = self.frame(time, ratios)?;
         let agent = match self.agent_index.get(agent) {
             Some(&agent) => agent,
-            None => self.add_agent(agent, ratios),
+            None => self.add_agent(agent, ratios)?,
         };
         let cell = frame * self.capacity + agent;
         if self.posts[cell] > 0 {
@@ -94,23 +110,27 @@ impl PanelBuilder {
         Ok(())
     }
 
-    fn frame(&mut self, time: i64, ratios: usize) -> usize {
+    fn frame(&mut self, time: i64, ratios: usize) -> Result<usize, Error> {
         if self.frames.get(self.latest) == Some(&time) {
-            return self.latest;
+            return Ok(self.latest);
         }
         let next = self.frames.len();
         self.latest = *self.frame_index.entry(time).or_insert(next);
         if self.latest == next {
+            self.check_size(next + 1, self.capacity, ratios)?;
             self.frames.push(time);
             self.offsets.push(self.offset);
             self.log_beliefs.resize((next + 1) * ratios * self.capacity, 0.0);
             self.posts.resize((next + 1) * self.capacity, 0);
         }
-        self.latest
+        Ok(self.latest)
     }
 
-    fn add_agent(&mut self, name: &str, ratios: usize) -> usize {
+    fn add_agent(&mut self, name: &str, ratios: usize) -> Result<usize, Error> {
         let agent = self.agents.len();
+        if agent == self.capacity {
+            self.check_size(self.frames.len(), self.capacity * 2, ratios)?;
+        }
         self.agents.push(name.to_owned());
         self.agent_index.insert(name.to_owned(), agent);
         if agent == self.capacity {
@@ -119,7 +139,7 @@ impl PanelBuilder {
             widen(&mut self.posts, self.capacity, wider, self.frames.len());
             self.capacity = wider;
         }
-        agent
+        Ok(agent)
     }
 
     /// Sorts by time, opens gaps as silence, and checks the whole panel.
@@ -163,6 +183,7 @@ impl PanelBuilder {
             return Err(Error::Sparse { first, last, steps, present: self.frames.len() });
         }
         let steps = steps as usize;
+        self.check_size(steps, agents, ratios)?;
         if steps > self.frames.len() || self.unit == Unit::Microseconds {
             let wide = agents * ratios;
             self.log_beliefs.resize(steps.max(self.frames.len()) * wide, 0.0);
@@ -302,6 +323,22 @@ mod tests {
     }
 
     #[test]
+    fn a_panel_of_silence_is_refused_before_it_is_made() {
+        let fill = |agents: i64, last: i64| {
+            let mut rows = PanelBuilder::new(vec!["yes".into(), "no".into()], Unit::Steps);
+            rows.set_limit(100);
+            for agent in 0..agents {
+                rows.push(if agent == 0 { last } else { agent }, &agent.to_string(), &[0.5], 1)?;
+            }
+            rows.finish()
+        };
+        assert!(fill(8, 0).is_ok());
+        // Too many agents and times, and a gap of silence.
+        assert!(matches!(fill(20, 0), Err(Error::TooLarge { .. })));
+        assert!(matches!(fill(8, 60), Err(Error::TooLarge { steps: 60, agents: 8, .. })));
+    }
+
+    #[test]
     fn instants_keep_their_times_and_offsets() {
         const HOUR: i64 = 3_600_000_000;
         let mut rows = PanelBuilder::new(names(), Unit::Microseconds);
@@ -309,6 +346,7 @@ mod tests {
         for (time, offset) in [(96 * HOUR - HOUR, 7200), (0, 3600), (24 * HOUR, 3600), (47 * HOUR, 7200)] {
             rows.local_offset(offset);
             rows.push(time, "ann", &[0.5, 0.1], 1).unwrap();
+            rows.push(time, "bob", &[0.2, 0.3], 1).unwrap();
         }
         let panel = rows.finish().unwrap();
         let utc = [0, 24, 47, 71, 95].map(|hour| hour * HOUR).to_vec();

@@ -1,0 +1,106 @@
+//! Hostile posts: none of a megabyte takes more than 256 MB or ten seconds of processor time.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "../../headwater-files/tests/support/mod.rs"]
+mod support;
+
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use bytes::Bytes;
+use headwater_posts::bin::Hypotheses;
+use headwater_posts::calendar::{Bin, Calendar};
+use headwater_posts::given::Wanted;
+use headwater_posts::ingest::Ingest;
+use headwater_posts::mapping::ColumnMapping;
+use headwater_posts::read::Records;
+use headwater_posts::read::arrow::ArrowRows;
+use headwater_posts::reader::PostReader;
+use headwater_posts::select::Selection;
+use jiff::tz::TimeZone;
+use parquet::arrow::ArrowWriter;
+use std::fmt::Write as _;
+use std::io::{Cursor, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use support::within_limits;
+
+/// Reads posts with a score, up to their bins and the panel.
+fn panel(bytes: &[u8]) -> Result<usize, String> {
+    let said = |error: headwater_posts::Error| error.to_string();
+    let records = Records::from_stream(Box::new(Cursor::new(bytes.to_vec())), Path::new("x")).map_err(said)?;
+    let posts = PostReader::new(records, ColumnMapping::default().with_scores(Wanted::Either).without_text());
+    let calendar = Calendar::new(Bin::Hours(1), TimeZone::UTC);
+    let mut ingest = Ingest::new(Selection::default(), None, calendar, Hypotheses::Two);
+    for batch in posts.batches() {
+        ingest.take(&mut batch.map_err(said)?).map_err(said)?;
+    }
+    let (beliefs, _) = ingest.finish_binned().map_err(said)?;
+    Ok(beliefs.panel().map_err(said)?.steps())
+}
+
+fn gzip(parts: &[u8], repeat: usize) -> Vec<u8> {
+    let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    (0..repeat).for_each(|_| to.write_all(parts).unwrap());
+    to.finish().unwrap()
+}
+
+/// One test, so that nothing else runs in its process meanwhile.
+#[test]
+fn a_megabyte_takes_bounded_memory_and_time() {
+    // Compressed to a thousandth.
+    let rows = b"ann,1700000000,0.5\n".repeat(50_000);
+    let bomb = [gzip(b"user,time,score\n", 1), gzip(&rows, 200)].concat();
+    let told = within_limits("gzip", || panel(&bomb)).unwrap_err();
+    assert_eq!(told, "x: it unpacks to more than 64 times its size; such a file is not read");
+    let whole = [&b"user,time,score\n"[..], &rows.repeat(100)].concat();
+    let bomb = zstd::encode_all(&whole[..], 1).unwrap();
+    drop(whole);
+    let told = within_limits("zstd", || panel(&bomb)).unwrap_err();
+    assert!(told.contains("more than 64 times its size"), "{told}");
+
+    // A line of objects, each of which takes a hundred times its text.
+    let line = format!("{{\"user\":[{}0]}}\n", "{\"\":{\"\":0}},".repeat(80_000));
+    let lines = gzip(line.repeat(16).replace('\n', ",").as_bytes(), 1);
+    assert!(within_limits("objects", || panel(&lines)).is_err());
+    assert!(within_limits("object", || panel(line.as_bytes())).is_err());
+
+    let mut wide = "user,time,score".to_owned();
+    (0..150_000).for_each(|column| write!(wide, ",c{column}").unwrap());
+    wide += "\n";
+    assert!(within_limits("columns", || panel(wide.as_bytes())).is_err());
+
+    // Everybody speaks once, each in an hour of their own: nearly all of the panel would be silence.
+    let mut sparse = "user,time,score\n".to_owned();
+    (0..45_000_i64).for_each(|row| writeln!(sparse, "u{row},{},.5", 1_500_000_000 + 3600 * row).unwrap());
+    let told = within_limits("sparse", || panel(sparse.as_bytes())).unwrap_err();
+    assert!(told.contains("nearly all of them would be silence"), "{told}");
+
+    // One long text in a dictionary, in every row.
+    let (long, rows) = ("x".repeat(200_000), 20_000);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("user", Arc::new(StringArray::from(vec!["ann"; rows]))),
+        ("time", Arc::new(Int64Array::from(vec![1_700_000_000; rows]))),
+        (
+            "text",
+            Arc::new(DictionaryArray::new(Int32Array::from(vec![0; rows]), Arc::new(StringArray::from(vec![long])))),
+        ),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    drop(batch);
+    let bytes = Bytes::from(writer.into_inner().unwrap());
+    assert!(bytes.len() < 1 << 20, "{}", bytes.len());
+    let told = within_limits("dictionary", || {
+        let mut rows = ArrowRows::from_parquet(bytes, Arc::from(Path::new("x"))).unwrap();
+        loop {
+            match rows.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => return String::new(),
+                Err(error) => return error.to_string(),
+            }
+        }
+    });
+    assert!(told.contains("more than 64 times its size"), "{told}");
+}
