@@ -151,7 +151,7 @@ fn everything_is_written_and_recorded() {
     let page = place.read("a/report.html");
     let data = page_data(&page);
     assert_eq!(data["ranking"]["agents"], ranking["agents"]);
-    assert_eq!(data["title"], "Who drives opinion: tram");
+    assert_eq!(data["title"], "Influence on opinion: tram");
     assert!(
         data["quality"].to_string().contains("posts kept") && data["method"].to_string().contains("SHA-256 of posts")
     );
