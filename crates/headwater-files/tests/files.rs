@@ -126,7 +126,7 @@ fn csv_of_other_people_is_read() {
         (4, 3, 0, 0, 2)
     );
     assert!((panel.frame(0)[(0, 0)] - (1.0f64 / 3.0).ln()).abs() < 1e-15);
-    assert_eq!(show_time(panel.times(), 3), "2024-03-03T23:00:00Z");
+    assert_eq!(show_time(panel.times(), 3), "2024-03-04T01:00:00+02:00");
 }
 
 #[test]
