@@ -6,7 +6,7 @@ use crate::fit_args::FitArgs;
 use crate::hints::warning_text;
 use crate::output::check;
 use crate::rank::text;
-use crate::terminal::{Format, Terminal, wrapped};
+use crate::terminal::{Format, Terminal, shell_quoted, wrapped};
 use clap::Args;
 use headwater::progress::Progress;
 use headwater_discover::{
@@ -108,11 +108,12 @@ impl DiscoverArgs {
 
     fn next(&self, found: &Discovery) -> String {
         let out = self.out.display();
-        let first = found.ranking.agents.first().map_or("NAME", |agent| agent.agent.as_str());
+        let model = shell_quoted(&self.out.join(MODEL_FILE).display().to_string());
+        let first = shell_quoted(found.ranking.agents.first().map_or("NAME", |agent| agent.agent.as_str()));
         let files = [BELIEFS_FILE, LOG_BELIEFS_FILE, MODEL_FILE].into_iter().chain(RANKING_FILES);
         let files: Vec<&str> = files.chain(RUN_ARTIFACTS.iter().map(|artifact| artifact.file)).collect();
         format!(
-            "Files in {out}: {}, {RUN_FILE}.\nNext: headwater explain {out}/{MODEL_FILE} --agent '{first}' --what-if remove\nReport page: {out}/{REPORT_FILE}\n",
+            "Files in {out}: {}, {RUN_FILE}.\nNext: headwater explain {model} --agent {first} --what-if remove\nReport page: {out}/{REPORT_FILE}\n",
             files.join(", "),
         )
     }
@@ -149,5 +150,6 @@ fn tell(event: &RunEvent, bad: &mut BadRowLog<'_>, terminal: &Terminal) {
 /// The verdict, the table and notes as text.
 fn summary(found: &Discovery) -> String {
     let selection = found.run.choice.as_ref();
-    text(&found.ranking) + &selection.map_or(String::new(), |selection| format!("Weights: {selection}.\n"))
+    text(&found.ranking, found.run.options.top)
+        + &selection.map_or(String::new(), |selection| format!("Weights: {selection}.\n"))
 }

@@ -37,13 +37,16 @@ pub(crate) struct RankArgs {
     /// Follow graph: adds followers (in-degree) and PageRank
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
-    /// Show only the first K agents; also k of top_k_probability [default: all; k = 3]
+    /// Show only the first K agents; also k of top_k_probability [default: 20 in a table, otherwise all; k = 3]
     #[arg(long, value_name = "K")]
     top: Option<usize>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
+
+/// Rows of a table, unless more are asked for.
+const SHOWN: usize = 20;
 
 /// An optional column: its heading and its cell of a row.
 type OptionalColumn = (&'static str, fn(&RankedAgent) -> Option<String>);
@@ -74,13 +77,13 @@ impl RankArgs {
         match self.format {
             Format::Json => terminal.json(&ranking),
             Format::Csv => terminal.result(&ranking_csv(&ranking)?),
-            Format::Table => terminal.text(&text(&ranking)),
+            Format::Table => terminal.text(&text(&ranking, self.top.unwrap_or(0))),
         }
     }
 }
 
 /// The verdict, the table and notes as text.
-pub(crate) fn text(ranking: &Ranking) -> String {
+pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
     let mut text = format!("{}\n\n", ranking.verdict);
     text.push_str(&format!(
         "The network settles on {:?}; {} of the agents agree. Reference: {:?}.\n\n",
@@ -88,7 +91,7 @@ pub(crate) fn text(ranking: &Ranking) -> String {
         percent(ranking.agreement),
         ranking.reference
     ));
-    text.push_str(&rows(ranking));
+    text.push_str(&rows(ranking, top));
     text.push_str(&format!("\nNetwork divergence from {:?}: ", ranking.truth));
     let parts = ranking.divergence.iter().map(|(name, value)| format!("{name} {}", number(*value)));
     text.push_str(&parts.collect::<Vec<_>>().join(", "));
@@ -97,7 +100,7 @@ pub(crate) fn text(ranking: &Ranking) -> String {
     text
 }
 
-fn rows(ranking: &Ranking) -> String {
+fn rows(ranking: &Ranking, top: usize) -> String {
     let extra: [OptionalColumn; 7] = [
         ("90% share", |row| row.signed_interval().map(|(low, high)| format!("{}–{}", percent(low), percent(high)))),
         ("p", |row| row.p_value.map(|p| format!("{p:.3}"))),
@@ -130,5 +133,9 @@ fn rows(ranking: &Ranking) -> String {
         cells.extend(shown.iter().map(|(_, show)| show(row).unwrap_or_default()));
         cells
     });
-    table(&header, 2, rows.collect())
+    let mut text = table(&header, 2, rows.take(SHOWN.max(top)).collect());
+    if let Some(more @ 1..) = ranking.agents.len().checked_sub(SHOWN.max(top)) {
+        text.push_str(&format!("… and {more} more; the formats csv and json have all of them\n"));
+    }
+    text
 }

@@ -2,12 +2,12 @@
 
 use crate::error::CliError;
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use headwater::progress::{Progress, ProgressState};
 pub(crate) use headwater::words::{count, number, percent, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -50,6 +50,7 @@ impl Terminal {
     pub(crate) fn result(&self, text: &str) -> Result<(), CliError> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let mut out = std::io::stdout().lock();
+        let text = if out.is_terminal() { escaped(text) } else { Cow::Borrowed(text) };
         match write!(out, "{text}{end}").and_then(|()| out.flush()) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CliError::ClosedPipe),
@@ -59,7 +60,7 @@ impl Terminal {
 
     /// Prints text, wrapped at spaces.
     pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
-        self.result(&wrapped(text))
+        self.result(&escaped(&wrapped(text)))
     }
 
     /// Prints a value as indented JSON.
@@ -160,7 +161,31 @@ impl Terminal {
 
 /// Writes a line to standard error; errors are ignored, because there is no other place to report them.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", escaped(text));
+}
+
+/// A text whose control characters do nothing to a terminal: they are shown as escapes. Line ends stay.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    let acts = |character: char| {
+        (character.is_control() && character != '\n') || ('\u{202a}'..='\u{202e}').contains(&character)
+    };
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |character: char| match acts(character) {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// A word as a shell reads it.
+pub(crate) fn shell_quoted(word: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "_-+=:,./@%".contains(character);
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// A spinner for work without a known length; removed when dropped.
@@ -286,11 +311,22 @@ pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> St
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH as u16);
     table.set_header(header.iter().copied());
+    // A column of single words is never broken, unless a word takes half of the line.
+    let words: Vec<bool> = (0..header.len())
+        .map(|column| {
+            let mut cells = rows.iter().filter_map(|row| row.get(column));
+            cells.all(|cell| !cell.contains(' ') && cell.chars().count() <= WIDTH / 2)
+        })
+        .collect();
     for row in rows {
-        table.add_row(row);
+        // A line end inside a name would start a row of its own.
+        table.add_row(row.iter().map(|cell| escaped(cell).replace('\n', "\\n")));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));
+        if words.get(index) == Some(&true) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
         if index >= texts {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -331,6 +367,29 @@ mod tests {
         let rows = vec![vec!["a".repeat(100), "1".into()], vec!["名前".repeat(30), "2".into()]];
         let text = table(&["name", "value"], 1, rows);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn single_words_are_not_broken() {
+        let row = |name: &str| vec![name.to_owned(), "some words of prose ".repeat(6), "12.3%".into()];
+        let text = table(&["name", "meaning", "value"], 2, vec![row("a_name_of_twenty_cha"), row("b")]);
+        assert!(text.contains("a_name_of_twenty_cha") && text.contains("12.3%"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn control_characters_are_shown() {
+        assert_eq!(escaped("a\u{1b}[2Jb\u{9b}\r\t\nc\u{202e}"), "a\\u{1b}[2Jb\\u{9b}\\r\\t\nc\\u{202e}");
+        assert_eq!(escaped("名前 – ok\n"), "名前 – ok\n");
+        assert!(table(&["name"], 1, vec![vec!["a\nb\u{7}".into()]]).contains("a\\nb\\u{7}"));
+    }
+
+    #[test]
+    fn names_are_quoted_for_a_shell() {
+        for (word, quoted) in [("ann", "ann"), ("", "''"), ("-x", "'-x'"), ("a b", "'a b'"), ("$(x)", "'$(x)'")] {
+            assert_eq!(shell_quoted(word), quoted);
+        }
+        assert_eq!(shell_quoted("';touch pwned;'"), ["'", "'\\''", ";touch pwned;", "'\\''", "'"].concat());
     }
 
     #[test]

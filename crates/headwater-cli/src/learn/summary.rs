@@ -1,7 +1,7 @@
 //! What `headwater learn` prints about a model.
 
 use crate::error::CliError;
-use crate::terminal::{count, csv, number, percent, short, table};
+use crate::terminal::{count, csv, number, percent, shell_quoted, short, table};
 use headwater::evaluate::Verdict;
 use headwater::model::{Smoothing, Status};
 use headwater::{Model, influence};
@@ -190,7 +190,7 @@ impl LearnSummary {
             });
             text.push_str(&format!("\n{}", table(&["", "agent", "share", "centrality", "inform."], 2, rows.collect())));
         }
-        text.push_str(&format!("\nModel: {}. Next: headwater rank {}\n", self.model, self.model));
+        text.push_str(&format!("\nModel: {}. Next: headwater rank {}\n", self.model, shell_quoted(&self.model)));
         text
     }
 
