@@ -172,7 +172,7 @@ def test_what_xml_cannot_hold_is_replaced_and_said(tmp_path, hostile):
     (tmp_path / "model.json").write_text(json.dumps(model))
     for format, load in (("gexf", nx.read_gexf), ("graphml", nx.read_graphml)):
         said = export(tmp_path, f"net.{format}")
-        assert "3 characters in names that XML cannot hold" in said
+        assert "3 characters in names are not allowed in XML" in said
         names = list(load(tmp_path / f"net.{format}"))
         assert names[:3] == ["bell�", "bell� (2)", "null�"] and names[3:] == NAMES[3:]
     for format in ("csv", "parquet", "json"):
@@ -265,7 +265,7 @@ def dynamic(path):
 def test_weights_over_time(tmp_path, times, bounds):
     weights = history(tmp_path, times)
     said = export(tmp_path, "net.gexf")
-    assert "3 agents and 3 edges at 3 moments" in said
+    assert "3 agents and 3 edges over 3 periods" in said
     first, second, third, end = bounds
     graph = dynamic(tmp_path / "net.gexf")
     assert graph.graph["mode"] == "dynamic"

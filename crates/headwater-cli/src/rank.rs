@@ -14,7 +14,7 @@ const TOP: usize = 3;
 /// Ranks the agents of a model by influence = centrality × informativeness
 #[derive(Debug, Args)]
 #[command(
-    after_help = "share: share of all influence, negative where influence is. centrality: weight that the network gives the agent, directly and\nthrough others. inform.: strength of the agent's own evidence, summed over the hypotheses. origin:\nshare of the network's mean opinion that originates with the agent.\n\nExample: headwater rank model.json --top 10 --format csv > ranking.csv"
+    after_help = "share: share of all influence, negative where influence is. centrality: weight that the network\ngives the agent, directly and through others. inform.: strength of the agent's own evidence, summed\nover the hypotheses. origin: share of the network's mean opinion that originates with the agent.\n\nExample: headwater rank model.json --top 10 --format csv > ranking.csv"
 )]
 pub(crate) struct RankArgs {
     /// The model (.json or .npz)
