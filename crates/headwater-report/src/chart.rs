@@ -313,7 +313,8 @@ fn sample(svg: &mut Svg, place: (f64, f64), shape: Shape, pen: Pen) {
 fn line(svg: &mut Svg, series: &ChartSeries, pen: Pen, spot: &dyn Fn((f64, f64)) -> Option<(f64, f64)>) {
     // A point that cannot be shown breaks the line rather than bend it.
     let mut pieces = vec![Vec::new()];
-    let mut bands: Vec<(Vec<(f64, f64)>, Vec<(f64, f64)>)> = vec![(Vec::new(), Vec::new())];
+    // Upper and lower edge of each piece.
+    let mut bands = vec![(Vec::new(), Vec::new())];
     for point in &series.points {
         match (spot((point.x, point.y)), pieces.last_mut()) {
             (Some(place), Some(piece)) => piece.push(place),
