@@ -53,7 +53,7 @@ def whole(**given: object) -> None:
 
     >>> whole(rounds=-1)
     Traceback (most recent call last):
-    ValueError: rounds is -1, but must be a whole number, zero or more
+    ValueError: rounds is -1, but must be a non-negative integer
     """
     for name, value in given.items():
         if value is not None and not (isinstance(value, numbers.Integral) and int(value) >= 0):

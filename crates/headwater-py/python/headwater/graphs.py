@@ -20,7 +20,7 @@ def as_graph(graph: GraphLike | None) -> _headwater.Graph | None:
 
     >>> as_graph([("ann", "bob"), ("bob", "ann", 0.5)])
     Traceback (most recent call last):
-    ValueError: some edges have a weight and others have none; give all of them one, or none
+    ValueError: some edges have a weight and others do not; give a weight to all edges or to none
     """
     if graph is None or isinstance(graph, _headwater.Graph):
         return graph
