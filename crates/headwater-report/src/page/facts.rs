@@ -110,8 +110,20 @@ pub(super) fn method(from: &ReportInput<'_>) -> Rows {
 /// What became of the posts: rows read, kept, left out and why.
 fn quality_rows(run: &RunRecord) -> Rows {
     let mut rows = Rows::new();
-    flatten(&as_json(&run.counts), "", &mut rows);
+    let mut counts = run.counts.clone();
+    for time in [&mut counts.quality.first, &mut counts.quality.last] {
+        *time = local_minute(time);
+    }
+    flatten(&as_json(&counts), "", &mut rows);
     rows
+}
+
+/// An RFC 3339 time as date and minute on its own clock.
+fn local_minute(time: &str) -> String {
+    match time.split_once('T') {
+        Some((date, clock)) if clock.is_ascii() && clock.len() >= 5 => format!("{date} {}", &clock[..5]),
+        _ => time.to_owned(),
+    }
 }
 
 /// Topic, version, options and hashes of a run.
