@@ -265,7 +265,8 @@ fn pseudonyms_hide_every_name_everywhere() {
     place.write("users.txt", USERS.join("\n") + "\nSomebodyelse\n");
     let groups: Vec<String> = USERS.iter().map(|user| format!("{user},{}", user.len() % 2)).collect();
     place.write("groups.csv", format!("agent,group\n{}\n", groups.join("\n")));
-    let options = "--graph graph.csv --users users.txt --rejects r.csv --common groups.csv";
+    // With a fixed number of rounds the order of users moves the last digits only.
+    let options = "--graph graph.csv --users users.txt --rejects r.csv --common groups.csv --rounds 20";
     let arguments = |out: &str, more: &str| -> Vec<String> {
         let mut all: Vec<String> =
             discover(&format!("{options} --out {out} {more}")).split_whitespace().map(str::to_owned).collect();
@@ -335,9 +336,9 @@ fn pseudonyms_hide_every_name_everywhere() {
         let model = place.read_json(&format!("{folder}/model.json"));
         model["agents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
     };
-    // Sums over users come in another order, and the fit stops within its tolerance elsewhere.
+    // Sums over users come in another order.
     for (here, there) in shares("a").iter().zip(shares("open")) {
-        assert!((here - there).abs() < 0.01, "{here} {there}");
+        assert!((here - there).abs() < 1e-6, "{here} {there}");
     }
     // The order of users tells nothing.
     assert!(names("a").is_sorted());
