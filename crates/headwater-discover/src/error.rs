@@ -72,7 +72,7 @@ pub enum Error {
         process: Option<u32>,
     },
     /// The folder holds the results of other posts.
-    #[error("{}: holds the results of a run on other posts, which would be replaced", folder.display())]
+    #[error("{}: holds the results of a run on other posts, or with other pseudonyms; they would be replaced", folder.display())]
     OtherInputs {
         /// The folder.
         folder: PathBuf,
