@@ -9,9 +9,10 @@ use clap::{Args, ValueEnum};
 use headwater_files::AtomicFile;
 use headwater_posts::bin::{BinnedBeliefs, Hypotheses};
 use headwater_posts::calendar::Bin;
+use headwater_posts::given::ScoreRange;
 use headwater_posts::mapping::ColumnMapping;
 use headwater_posts::quality::{IngestWarning, MaxBad, Quality};
-use headwater_posts::read::{BadRow, Preset};
+use headwater_posts::read::{BadRow, DateOrder, Preset};
 use headwater_posts::select::Moment;
 use headwater_posts::{Error, PostHooks, PostOptions, PostsInput, RejectsFile, Reposts, UserList, bin_posts};
 use jiff::tz::TimeZone;
@@ -31,7 +32,7 @@ const LISTED: usize = 20;
 /// Turns posts into beliefs: the sentiment of each user about a topic per time bin
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Posts are CSV, JSON lines or Parquet, plain, gzip or zstd, with user, time and text.\nTopics: words, \"phrases\", prefix*, #tag, @name, AND, OR, NOT, parentheses; a topic may end in @FROM..TO.\n\nExample: headwater beliefs posts.csv.gz --topic 'biden OR \"white house\"' --timezone America/New_York --out beliefs.parquet\n         headwater beliefs dump.jsonl --preset x-v2 --from 2021-01-20 --min-posts 50 --out beliefs.csv"
+    after_help = "Posts are CSV, JSON or Parquet, plain or compressed, with user, time and text, or files of a platform.\nTopics: words, \"phrases\", prefix*, #tag, @name, AND, OR, NOT, parentheses; a topic may end in @FROM..TO.\n\nExample: headwater beliefs posts.csv.gz --topic 'biden OR \"white house\"' --timezone America/New_York --out beliefs.parquet\n         headwater beliefs dump.jsonl --preset x-v2 --from 2021-01-20 --min-posts 50 --out beliefs.csv"
 )]
 pub(crate) struct BeliefsArgs {
     #[command(flatten)]
@@ -50,9 +51,12 @@ pub(crate) struct BeliefsArgs {
 /// How posts are read.
 #[derive(Debug, Args)]
 pub(crate) struct ReadingArgs {
-    /// Platform of the posts
+    /// Platform of the posts [default: recognised from the file]
     #[arg(help_heading = READING, long, value_enum)]
     pub(crate) preset: Option<PresetName>,
+    /// Order of dates whose year is last: mdy (12/31/2024) or dmy (31.12.2024)
+    #[arg(help_heading = READING, long, value_name = "mdy|dmy")]
+    pub(crate) date_order: Option<DateOrder>,
     /// Names of columns or keys, such as text=body,user=author.handle
     #[arg(help_heading = READING, long, value_name = "FIELD=NAME,…")]
     pub(crate) map: Vec<String>,
@@ -101,7 +105,10 @@ pub(crate) struct PostArgs {
     /// 2: positive and negative; 3: with neutral as a hypothesis of its own
     #[arg(help_heading = OPINION, long, value_name = "2|3", default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
     hypotheses: u8,
-    /// Length of a time bin: hour, day, week (from Monday), or hours such as 6h
+    /// Lowest and highest score of the column score, for --scorer column [default: 0..1]
+    #[arg(help_heading = OPINION, long, value_name = "LOW..HIGH", allow_hyphen_values = true)]
+    score_range: Option<ScoreRange>,
+    /// Length of a time bin: hour, day, week (from Monday), hours such as 6h, or, where times are plain numbers, a number such as 0.5
     #[arg(help_heading = OPINION, long, default_value = "day")]
     bin: Bin,
     /// Time zone of the bins and dates, an IANA name
@@ -120,10 +127,19 @@ pub(crate) enum PresetName {
     /// X API v1.1 statuses
     #[value(name = "x-v1")]
     XV1,
-    /// Bluesky Jetstream events
+    /// Archive of an X account: tweets.js
+    #[value(name = "x-archive")]
+    XArchive,
+    /// Bluesky: Jetstream events, answers of searchPosts and of feeds
     Bluesky,
-    /// Mastodon statuses
+    /// Mastodon: statuses, or outbox.json of an archive
     Mastodon,
+    /// Reddit: comments and submissions
+    Reddit,
+    /// Telegram: result.json
+    Telegram,
+    /// Zeeschuimer: items of X, TikTok, Threads, Truth Social
+    Zeeschuimer,
     /// 4CAT's CSV
     #[value(name = "4cat")]
     FourCat,
@@ -134,8 +150,12 @@ impl From<PresetName> for Preset {
         match name {
             PresetName::XV2 => Preset::XV2,
             PresetName::XV1 => Preset::XV1,
+            PresetName::XArchive => Preset::XArchive,
             PresetName::Bluesky => Preset::Bluesky,
             PresetName::Mastodon => Preset::Mastodon,
+            PresetName::Reddit => Preset::Reddit,
+            PresetName::Telegram => Preset::Telegram,
+            PresetName::Zeeschuimer => Preset::Zeeschuimer,
             PresetName::FourCat => Preset::FourCat,
         }
     }
@@ -213,7 +233,9 @@ impl PostArgs {
             hypotheses: if self.hypotheses == 3 { Hypotheses::Three } else { Hypotheses::Two },
             scorer: self.scorer.choice(),
             carry_forward: self.carry_forward,
+            score_range: self.score_range,
             preset: self.reading.preset.map(Preset::from),
+            date_order: self.reading.date_order,
             columns: columns(&self.reading.map)?,
             max_bad: self.reading.max_bad.unwrap_or_default(),
         })
@@ -232,6 +254,11 @@ impl PostArgs {
     }
 }
 
+/// What is said of posts whose platform was recognised.
+pub(crate) fn recognised_text(preset: Preset) -> String {
+    format!("recognised {} (--preset {preset})", preset.words())
+}
+
 /// Shows bad rows and warnings on the terminal while posts are read.
 struct TerminalHooks<'a> {
     terminal: &'a Terminal,
@@ -241,6 +268,10 @@ struct TerminalHooks<'a> {
 impl PostHooks for TerminalHooks<'_> {
     fn bad_rows(&mut self, rows: &[BadRow]) -> Result<(), Error> {
         self.bad.see(rows)
+    }
+
+    fn recognised(&mut self, preset: Preset) {
+        self.terminal.remark(&recognised_text(preset));
     }
 
     fn warning(&mut self, warning: &IngestWarning) {
@@ -349,10 +380,20 @@ pub(crate) fn quality_text(quality: &Quality) -> String {
     let left: Vec<String> =
         reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
     let left = if left.is_empty() { String::new() } else { format!(" ({})", left.join(", ")) };
-    let other = match quality.other_lines {
+    let mut other = match quality.other_lines {
         0 => String::new(),
         lines => format!(" {} without a post.", count(lines as usize, "line")),
     };
+    if quality.reposts_by_text > 0 {
+        other += &format!(
+            " {} taken for reposts, because they begin with RT @name.",
+            count(quality.reposts_by_text as usize, "post")
+        );
+    }
+    if quality.reposts_without_text > 0 {
+        let reposts = count(quality.reposts_without_text as usize, "repost");
+        other += &format!(" {reposts} left out, because the post they repeat was not read before them.");
+    }
     let filled = match quality.carried_forward {
         0 => String::new(),
         filled => format!(" {} filled by carrying opinions forward.", count(filled as usize, "silence")),

@@ -1,6 +1,6 @@
 //! `headwater discover`: from posts to a ranking with its verdict, with all intermediate results in one folder.
 
-use crate::beliefs::{BadRowLog, PostArgs, quality_text};
+use crate::beliefs::{BadRowLog, PostArgs, quality_text, recognised_text};
 use crate::error::CliError;
 use crate::fit_args::FitArgs;
 use crate::hints::warning_text;
@@ -137,6 +137,7 @@ fn tell(event: &RunEvent, bad: &mut BadRowLog<'_>, terminal: &Terminal) {
         }
         // Only writing to a file can fail, and there is none here.
         RunEvent::BadRows(rows) => drop(bad.see(rows)),
+        RunEvent::Recognised(preset) => terminal.remark(&recognised_text(*preset)),
         RunEvent::Ingested(quality) => terminal.remark(wrapped(&quality_text(quality)).trim_end()),
         RunEvent::NullTestOff { accounts } => terminal.remark(&format!(
             "{accounts} users: the permutation test is off by default above {NULL_TEST_ACCOUNTS} users because it takes long; --null {USUAL_DRAWS} runs it"

@@ -3,7 +3,7 @@
 use crate::error::{CliError, cure, hint};
 use crate::terminal::count;
 use headwater_discover::{Error as Discover, KeyProblem};
-use headwater_posts::read::OtherFormat;
+use headwater_posts::read::{OtherFormat, RowProblem};
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
 use headwater_score::Error as Score;
 
@@ -49,7 +49,15 @@ impl From<Posts> for CliError {
             }),
             Posts::TextColumn { .. } => Some("name the column of the text with --map text=COLUMN".to_owned()),
             Posts::OtherColumns { .. } => Some("score files with different columns separately".to_owned()),
-            Posts::TooManyBad { .. } => Some("--rejects FILE lists them all; --max-bad raises the limit".to_owned()),
+            Posts::UnusedScoreRange => {
+                return CliError::usage(error.to_string(), "add --scorer column, or omit --score-range");
+            }
+            Posts::Encoding { .. } => Some(ENCODING.to_owned()),
+            Posts::WholeFile { problem, .. } => problem_cure(*problem).map(str::to_owned),
+            Posts::TooManyBad { problem, .. } => Some(match problem_cure(*problem) {
+                Some(cure) => cure.to_owned(),
+                None => "--rejects FILE lists them all; --max-bad raises the limit".to_owned(),
+            }),
             other => posts_hint(other),
         };
         let message = error.to_string();
@@ -61,6 +69,22 @@ impl From<Posts> for CliError {
             _ => CliError::Data { message, hint },
         }
     }
+}
+
+/// How to make UTF-8 of a text. Rows of another encoding are not bad rows, and skipping them would lose a language.
+const ENCODING: &str = "save the file as UTF-8, or convert it: iconv -f WINDOWS-1250 -t UTF-8 FILE > posts.csv, with the encoding that the program which wrote it used";
+
+/// What cures rows that have the same wrong.
+fn problem_cure(problem: RowProblem) -> Option<&'static str> {
+    Some(match problem {
+        RowProblem::Encoding => ENCODING,
+        RowProblem::DateOrder => {
+            "say which comes first: --date-order mdy (month, as in 12/31/2024) or --date-order dmy (day, as in 31.12.2024)"
+        }
+        RowProblem::NumericTime => "for dates use --bin day, hour, week or hours such as 6h",
+        RowProblem::ScoreRange => "give the lowest and the highest score, such as --score-range -1..1",
+        _ => return None,
+    })
 }
 
 /// How to make a key for pseudonyms.
@@ -159,6 +183,7 @@ fn loss_cure(reason: LossReason) -> &'static str {
 pub(crate) fn warning_text(warning: &IngestWarning) -> String {
     match warning {
         IngestWarning::OtherLanguages { .. } => format!("{warning}; --any-language keeps them"),
+        IngestWarning::SmallTimes => format!("{warning}; --bin 1 (or another number) reads them in their own units"),
         IngestWarning::AbsentUsers { users } => {
             format!("{} of --users have no post left after selection", count(*users, "user"))
         }

@@ -9,6 +9,7 @@ use headwater_files::AtomicFile;
 use headwater_posts::Error;
 use headwater_posts::ingest::each_batch;
 use headwater_posts::network::{AccountFacts, FollowGraph, FollowNetwork, LeftOutReason, NetworkLimits, read_facts};
+use headwater_posts::read::DateOrder;
 use headwater_posts::reader::PostReader;
 use headwater_posts::select::{Selection, Selector};
 use serde::Serialize;
@@ -49,6 +50,9 @@ pub(crate) struct NetworkArgs {
     /// Platform of the posts
     #[arg(long, value_enum, requires = "posts")]
     preset: Option<PresetName>,
+    /// Order of dates whose year is last: mdy (12/31/2024) or dmy (31.12.2024)
+    #[arg(long, value_name = "mdy|dmy", requires = "posts")]
+    date_order: Option<DateOrder>,
     /// Names of the posts' columns or keys
     #[arg(long, value_name = "FIELD=NAME,…", requires = "posts")]
     map: Vec<String>,
@@ -123,6 +127,10 @@ impl NetworkArgs {
             facts.posts.clear();
             let mut selector = Selector::new(Selection::default());
             let mapping = mapping(self.preset, &self.map)?.without_text();
+            let mapping = match self.date_order {
+                Some(order) => mapping.with_date_order(order),
+                None => mapping,
+            };
             let posts = PostReader::open(&self.posts, mapping)?;
             terminal.watched(None, |_| {
                 each_batch(posts, |batch| {

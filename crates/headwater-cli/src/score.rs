@@ -1,24 +1,26 @@
 //! `headwater score`: adds sentiment scores to posts.
 
-use crate::beliefs::{BadRowLog, ReadingArgs, mapping};
+use crate::beliefs::{BadRowLog, ReadingArgs, mapping, recognised_text};
 use crate::error::CliError;
+use crate::hints::warning_text;
 use crate::output::check;
 use crate::scorer::{ReaderArgs, ReaderName, reader};
 use crate::terminal::{Terminal, count};
 use clap::Args;
 use headwater_files::AtomicFile;
+use headwater_posts::read::Encoding;
 use headwater_posts::scorable::ScorableRows;
-use headwater_posts::{PostsInput, RejectsFile};
+use headwater_posts::{IngestWarning, PostsInput, RejectsFile};
 use headwater_score::builtin::{Builtin, ScoreExplanation};
 use std::path::PathBuf;
 
 /// Adds the sentiment (negative, neutral, positive) to every post
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Adds the columns negative, neutral, positive and score = positive/(negative+positive) to every readable row; an input column of the same name is renamed with the suffix _in. With a --preset of JSON lines each post becomes a row with the columns id, user, time, lang, repost and text.\n\nExample: headwater score posts.csv --out scored.csv --explain"
+    after_help = "Adds the columns negative, neutral, positive and score = positive/(negative+positive) to every readable row; an input column of the same name is renamed with the suffix _in. Of a platform's JSON (--preset, or recognised) each post becomes a row with the columns id, user, time, lang, repost and text.\n\nExample: headwater score posts.csv --out scored.csv --explain"
 )]
 pub(crate) struct ScoreArgs {
-    /// Files of posts (CSV, JSON lines, Parquet, plain or compressed) or 'patterns*'; - is standard input
+    /// Files of posts (CSV, JSON, Parquet, plain or compressed) or 'patterns*'; - is standard input
     #[arg(value_name = "POSTS", required = true)]
     posts: Vec<PathBuf>,
     /// CSV file to write
@@ -60,6 +62,13 @@ impl ScoreArgs {
         bad.close_quietly(written.is_ok())?;
         let written = written?;
         written.draft.commit()?;
+        for encoding in written.decoded {
+            terminal.warn(&warning_text(&IngestWarning::Decoded { encoding }));
+        }
+        if written.bare_reposts > 0 {
+            let reposts = count(written.bare_reposts as usize, "repost");
+            terminal.remark(&format!("{reposts} left out, because the post they repeat was not read before them"));
+        }
         if written.bad > 0 {
             terminal.warn(&format!("{} left out", count(written.bad as usize, "unreadable row")));
         }
@@ -81,6 +90,7 @@ impl ScoreArgs {
         let mapping = mapping(self.reading.preset, &self.reading.map)?;
         let input = PostsInput::from(self.posts.clone());
         let mut rows = ScorableRows::open(&input, &mapping, self.reading.max_bad.unwrap_or_default(), hooks)?;
+        rows.recognised().iter().for_each(|preset| terminal.remark(&recognised_text(*preset)));
         let scorer = reader(&self.scorer, terminal)?;
         let explainer = self.explain.then(Builtin::new);
         let mut out = csv::Writer::from_writer(AtomicFile::create(&self.out)?);
@@ -141,7 +151,8 @@ impl ScoreArgs {
         rows.finish()?;
         let draft = out.into_inner().map_err(|error| failed(error.into_error().into()))?;
         let foreign = if builtin { foreign } else { 0 };
-        Ok(ScoredFile { draft, scored, foreign, passed: rows.other_lines(), bad: rows.bad() })
+        let (decoded, bare_reposts) = (rows.decoded(), rows.bare_reposts());
+        Ok(ScoredFile { draft, scored, foreign, passed: rows.other_lines(), bad: rows.bad(), decoded, bare_reposts })
     }
 }
 
@@ -155,6 +166,10 @@ struct ScoredFile {
     passed: usize,
     /// Unreadable rows.
     bad: u64,
+    /// Encodings other than UTF-8.
+    decoded: Vec<Encoding>,
+    /// Reposts whose text is not known.
+    bare_reposts: u64,
 }
 
 /// `love +1.20; ¬good -0.71; (the rest) +0.05`, the strongest first; they sum to log(positive/negative).

@@ -3,7 +3,7 @@
 use crate::follow_graph::GraphCounts;
 use crate::record::StageName;
 use headwater::words::count;
-use headwater_posts::read::BadRow;
+use headwater_posts::read::{BadRow, Preset};
 use headwater_posts::{IngestWarning, Quality};
 
 /// An event of a run.
@@ -14,6 +14,8 @@ pub enum RunEvent {
     Reused(StageName),
     /// Rows that cannot be read.
     BadRows(Vec<BadRow>),
+    /// Posts of this platform were recognised without being told.
+    Recognised(Preset),
     /// The posts were read, scored and binned.
     Ingested(Box<Quality>),
     /// The permutation test is off by default for this many accounts.

@@ -8,7 +8,7 @@ use crate::input_names::InputNames;
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{RunCounts, ScoreResult};
 use headwater_files::write_panel;
-use headwater_posts::read::BadRow;
+use headwater_posts::read::{BadRow, Preset};
 use headwater_posts::reader::PostBatch;
 use headwater_posts::{Error as PostsError, IngestWarning, PostHooks, RejectsFile, bin_posts};
 use std::collections::HashSet;
@@ -84,6 +84,10 @@ impl PostHooks for RunHooks<'_> {
 
     fn users(&self) -> Option<HashSet<String>> {
         self.allowed.both.clone()
+    }
+
+    fn recognised(&mut self, preset: Preset) {
+        (self.run.observer)(RunEvent::Recognised(preset));
     }
 
     fn warning(&mut self, warning: &IngestWarning) {
@@ -178,6 +182,7 @@ impl Run<'_> {
             PostsError::Line { path, line, .. } if hidden => {
                 Error::Hidden { place: format!("{}, line {line}", path.display()) }
             }
+            PostsError::WholeFile { place, .. } if hidden => Error::Hidden { place: place.to_string() },
             PostsError::File { path, .. } if hidden => Error::Hidden { place: path.display().to_string() },
             source @ (PostsError::NothingLeft { .. } | PostsError::OneUser { .. }) => {
                 Error::NothingKept { posts: self.posts_name(), source: Box::new(source) }

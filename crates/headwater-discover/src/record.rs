@@ -136,6 +136,8 @@ pub struct StageTiming {
 pub struct RunOptions {
     pub posts: Vec<String>,
     pub preset: Option<String>,
+    #[serde(default)]
+    pub date_order: Option<String>,
     pub map: Vec<String>,
     pub max_bad: Option<String>,
     pub rejects: Option<String>,
@@ -150,6 +152,8 @@ pub struct RunOptions {
     pub scorer: String,
     pub model: Option<String>,
     pub hypotheses: usize,
+    #[serde(default)]
+    pub score_range: Option<String>,
     pub bin: String,
     pub timezone: String,
     pub carry_forward: bool,
@@ -172,11 +176,12 @@ impl RunOptions {
     /// Those that decide what becomes of the posts, by what they are: files count by their contents.
     pub(crate) fn of_posts(&self) -> Value {
         let RunOptions { preset, map, max_bad, topic, from, to, lang, any_language, reposts, min_posts, .. } = self;
-        let RunOptions { scorer, hypotheses, bin, timezone, carry_forward, .. } = self;
+        let RunOptions { scorer, hypotheses, bin, timezone, carry_forward, date_order, score_range, .. } = self;
         json!([
             [json!(preset), json!(map), json!(max_bad), json!(topic), json!(from), json!(to)],
             [json!(lang), json!(any_language), json!(reposts), json!(min_posts)],
             [json!(scorer), json!(hypotheses), json!(bin), json!(timezone), json!(carry_forward)],
+            [json!(date_order), json!(score_range)],
         ])
     }
 

@@ -37,7 +37,9 @@ pub(crate) fn panel_limit(bytes: u64) -> usize {
 
 /// A compressed file that unpacks to too many times its size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it unpacks to more than {most} times its size; such a file is not read")]
+#[error(
+    "it unpacks to more than {most} times its size, as files made to exhaust a reader do; if it is genuine, unpack it first"
+)]
 pub struct TooMuchExpansion {
     most: u64,
 }
@@ -88,6 +90,13 @@ impl<R: Read> LimitedExpansion<R> {
     pub fn new(from: R, stored: Arc<AtomicU64>) -> Self {
         LimitedExpansion { from, stored, expansion: Expansion::new(0) }
     }
+
+    /// With another limit: bytes that are always allowed, and beyond that per stored byte. For readers that keep nothing of
+    /// what they have read.
+    pub fn with_limit(mut self, always: u64, most: u64) -> Self {
+        self.expansion = self.expansion.with_limit(always, most);
+        self
+    }
 }
 
 impl<R: Read> Read for LimitedExpansion<R> {
@@ -111,5 +120,11 @@ mod tests {
         assert!(Expansion::new(1 << 20).add(64 << 20).is_ok());
         let zeros = LimitedExpansion::new(std::io::repeat(0), Arc::new(AtomicU64::new(10)));
         assert!(std::io::copy(&mut { zeros }, &mut std::io::sink()).is_err());
+        let read = |bytes: u64| {
+            let zeros = LimitedExpansion::new(std::io::repeat(0).take(bytes), Arc::new(AtomicU64::new(10)));
+            std::io::copy(&mut zeros.with_limit(1000, 200), &mut std::io::sink())
+        };
+        assert_eq!(read(2000).unwrap(), 2000);
+        assert!(read(2001).unwrap_err().to_string().contains("200 times its size"));
     }
 }

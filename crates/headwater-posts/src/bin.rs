@@ -375,9 +375,13 @@ impl BinnedBeliefs {
         self.visit(|cell| {
             builder.push(step_of[&cell.slot.number], self.user(cell.user), &cell.ratios[..self.width], cell.posts)
         })?;
-        let times = Times::Instants {
-            utc: bins.iter().map(|slot| slot.start * MICROSECONDS).collect(),
-            offsets: bins.iter().map(|slot| self.calendar.offset(slot.start)).collect(),
+        let times = if self.calendar.is_numeric() {
+            Times::Steps(bins.iter().map(|slot| slot.number).collect())
+        } else {
+            Times::Instants {
+                utc: bins.iter().map(|slot| slot.start * MICROSECONDS).collect(),
+                offsets: bins.iter().map(|slot| self.calendar.offset(slot.start)).collect(),
+            }
         };
         let panel = builder.finish()?.with_times(times)?;
         if self.by_name { Ok(agents_by_name(&panel)?) } else { Ok(panel) }
@@ -394,6 +398,11 @@ impl BinnedBeliefs {
         Ok(self.calendar.between(first, last).collect())
     }
 
+    /// The time of a bin in a table of beliefs: its start, or, where times are plain numbers, the number of the bin.
+    pub fn time_of(&self, slot: Slot) -> String {
+        if self.calendar.is_numeric() { slot.number.to_string() } else { self.calendar.show(slot.start) }
+    }
+
     /// The table of beliefs (Parquet by extension, otherwise CSV), which takes its name when it is committed.
     pub fn write(&self, path: &Path) -> Result<AtomicFile, Error> {
         self.check_filled()?;
@@ -404,7 +413,7 @@ impl BinnedBeliefs {
         self.visit(|cell| {
             // One text per bin, not per row.
             if shown.as_ref().is_none_or(|(start, _)| *start != cell.slot.start) {
-                shown = Some((cell.slot.start, self.calendar.show(cell.slot.start)));
+                shown = Some((cell.slot.start, self.time_of(cell.slot)));
             }
             let time = shown.as_ref().map_or("", |(_, text)| text);
             rows.write(time, self.user(cell.user), &cell.ratios, cell.posts)?;

@@ -3,6 +3,7 @@
 //! Days and weeks (from Monday) are those of a time zone, 23 or 25 hours long when its clocks change. Bins of three and more
 //! hours start on the local clock, at 0, 6, 12 and 18 for `6h`; bins of one and two hours always have that length.
 
+use crate::read::MILLIONTHS;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan, Unit};
@@ -17,6 +18,15 @@ pub enum Bin {
     Day,
     /// Seven local days from Monday.
     Week,
+    /// So many millionths of a unit, where times are plain numbers.
+    Units(i64),
+}
+
+impl Bin {
+    /// Whether times are plain numbers rather than instants.
+    pub fn is_numeric(self) -> bool {
+        matches!(self, Bin::Units(_))
+    }
 }
 
 /// Longest bin in hours: a year.
@@ -34,11 +44,16 @@ impl FromStr for Bin {
             "hour" => Ok(Bin::Hours(1)),
             "day" => Ok(Bin::Day),
             "week" => Ok(Bin::Week),
+            _ if text.parse::<f64>().is_ok() => {
+                let units = text.parse::<f64>().ok().map(|units| (units * MILLIONTHS).round());
+                let units = units.filter(|units| *units >= 1.0 && *units <= 1e15).map(|units| Bin::Units(units as i64));
+                units.ok_or_else(|| format!("met {text:?}; wanted a positive number such as 1 or 0.5"))
+            }
             _ => {
                 let hours = text.strip_suffix('h').and_then(|hours| hours.parse().ok());
                 hours.filter(|hours| (1..=MOST_HOURS).contains(hours)).map(Bin::Hours).ok_or_else(|| {
                     format!(
-                        "met {text:?}; wanted hour, day, week, or a number of hours such as 6h (at most {MOST_HOURS}h)"
+                        "met {text:?}; wanted hour, day, week, a number of hours such as 6h (at most {MOST_HOURS}h), or a plain number where times are plain numbers"
                     )
                 })
             }
@@ -53,6 +68,7 @@ impl std::fmt::Display for Bin {
             Bin::Hours(hours) => write!(f, "{hours}h"),
             Bin::Day => write!(f, "day"),
             Bin::Week => write!(f, "week"),
+            Bin::Units(units) => write!(f, "{}", *units as f64 / MILLIONTHS),
         }
     }
 }
@@ -95,6 +111,9 @@ impl Calendar {
     }
 
     fn number(&self, time: i64) -> Option<i64> {
+        if let Bin::Units(width) = self.bin {
+            return Some(time.div_euclid(width));
+        }
         let local = self.zone.to_datetime(Timestamp::from_second(time).ok()?);
         let days = days_since_1970(local.date());
         Some(match self.bin {
@@ -105,6 +124,7 @@ impl Calendar {
                 (days * 24 + i64::from(local.hour())).div_euclid(i64::from(hours))
             }
             Bin::Hours(hours) => (time + self.minutes(time)?).div_euclid(i64::from(hours) * 3600),
+            Bin::Units(width) => time.div_euclid(width),
         })
     }
 
@@ -118,6 +138,7 @@ impl Calendar {
                 midnight(hours.div_euclid(24))?.checked_add(hours.rem_euclid(24).hours()).ok()?
             }
             Bin::Hours(hours) => return Some(number * i64::from(hours) * 3600 - self.minutes(near)?),
+            Bin::Units(width) => return number.checked_mul(width),
         };
         let ambiguous = self.zone.to_ambiguous_timestamp(local);
         if matches!(ambiguous.offset(), AmbiguousOffset::Gap { .. }) {
@@ -134,11 +155,22 @@ impl Calendar {
 
     /// Seconds that the zone's clock is ahead of UTC at an instant.
     pub fn offset(&self, time: i64) -> i32 {
+        if self.bin.is_numeric() {
+            return 0;
+        }
         Timestamp::from_second(time).map_or(0, |instant| self.zone.to_offset(instant).seconds())
     }
 
-    /// RFC 3339 with the zone's offset.
+    /// Whether times are plain numbers.
+    pub fn is_numeric(&self) -> bool {
+        self.bin.is_numeric()
+    }
+
+    /// RFC 3339 with the zone's offset, or a plain number.
     pub fn show(&self, time: i64) -> String {
+        if self.bin.is_numeric() {
+            return (time as f64 / MILLIONTHS).to_string();
+        }
         match Timestamp::from_second(time) {
             Ok(instant) => {
                 let offset = self.zone.to_offset(instant);
@@ -165,6 +197,7 @@ impl Calendar {
         let skips = match self.bin {
             Bin::Hours(hours) => hours > LONGEST_EXACT,
             Bin::Day | Bin::Week => true,
+            Bin::Units(_) => false,
         };
         let Some(from) = Timestamp::from_second(first.start).ok().filter(|_| skips) else { return all as u64 };
         let changes = self.zone.following(from).map(|change| change.timestamp().as_second());
@@ -224,6 +257,20 @@ mod tests {
         let twice = starts("hour", "America/New_York", &["2021-11-07T05:30:00Z", "2021-11-07T06:30:00Z"]);
         assert_eq!(twice, ["2021-11-07T01:00:00-04:00", "2021-11-07T01:00:00-05:00"]);
         for wrong in ["", "0h", "h", "9000h", "-1h", "month"] {
+            assert!(wrong.parse::<Bin>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bins_of_plain_numbers_are_in_their_own_units() {
+        let mut calendar = Calendar::new("0.5".parse().unwrap(), TimeZone::UTC);
+        let mut slot = |time: f64| calendar.slot((time * MILLIONTHS) as i64).unwrap();
+        assert_eq!([0.0, 0.49, 0.5, 9.99, -0.1].map(|time| slot(time).number), [0, 0, 1, 19, -1]);
+        let (first, last) = (slot(0.2), slot(9.9));
+        assert_eq!((calendar.count(first, last), calendar.between(first, last).count()), (20, 20));
+        assert_eq!((calendar.show(last.start), calendar.offset(last.start)), ("9.5".to_owned(), 0));
+        assert_eq!("0.5".parse::<Bin>().unwrap().to_string(), "0.5");
+        for wrong in ["0", "-1", "NaN", "inf", "1e-9"] {
             assert!(wrong.parse::<Bin>().is_err(), "{wrong}");
         }
     }

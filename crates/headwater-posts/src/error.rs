@@ -1,7 +1,7 @@
 //! Errors of ingest. Messages name what was met and what is wanted; which option cures it is for the caller to say.
 
 use crate::quality::LossReason;
-use crate::read::{OtherFormat, Preset, RecordPlace};
+use crate::read::{OtherFormat, Preset, RecordPlace, RowProblem};
 use headwater_files::TooMuchExpansion;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +84,25 @@ pub enum Error {
         /// The preset.
         preset: Preset,
     },
+    /// A text in an encoding that is not known.
+    #[error("{}: is not UTF-8 text, and its encoding is not certain; wanted UTF-8, UTF-16 or Windows-1252", path.display())]
+    Encoding {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No row of a file can be read, all for the same reason.
+    #[error("{place}: {reason}")]
+    WholeFile {
+        /// What that is.
+        problem: RowProblem,
+        /// The first row.
+        place: RecordPlace,
+        /// What was met and what is wanted.
+        reason: String,
+    },
+    /// A range of scores, where the posts' own scores are not used.
+    #[error("a range of scores is given, but the posts' own scores are not used")]
+    UnusedScoreRange,
     /// A topic that cannot be read.
     #[error("topic, column {column}: {problem}\n  {query}\n  {:>column$}", '^')]
     Query {
@@ -111,6 +130,8 @@ pub enum Error {
         allowed: String,
         /// The first of them: file, line and reason.
         first: String,
+        /// What is wrong with most of them, where they have it in common.
+        problem: RowProblem,
     },
     /// Everything was read, and nothing is left.
     #[error("no post is left of {rows} rows: {reasons}")]

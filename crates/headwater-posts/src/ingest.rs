@@ -9,13 +9,13 @@ use crate::given::Given;
 use crate::options::{PostOptions, PostsInput, ScorerChoice};
 use crate::post::Post;
 use crate::quality::{IngestWarning, MaxBad, Quality, UserQuality};
-use crate::read::BadRow;
+use crate::read::{BadRow, Preset, RowProblem};
 use crate::reader::{PostBatch, PostReader};
 use crate::select::{Selection, Selector};
 use crate::{Error, Scorer};
 use headwater::{Panel, progress};
 use headwater_score::Builtin;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What a caller sees and decides while posts are read. `()` does nothing.
 pub trait PostHooks {
@@ -34,6 +34,11 @@ pub trait PostHooks {
     /// which of them are absent.
     fn users(&self) -> Option<HashSet<String>> {
         None
+    }
+
+    /// Sees a platform as soon as a file of its posts was recognised without being told.
+    fn recognised(&mut self, preset: Preset) {
+        let _ = preset;
     }
 
     /// Sees a warning as soon as it is known; all of them are in [`Quality::warnings`] as well.
@@ -109,13 +114,24 @@ pub fn bin_posts(
         .min_posts(options.min_posts)
         .max_bad(options.max_bad)
         .carry_forward(options.carry_forward);
+    options.check()?;
     each_batch(PostReader::new(input.records()?, mapping), |mut batch| {
+        for preset in batch.recognised.iter().filter(|preset| !ingest.quality.recognised.contains(preset)) {
+            hooks.recognised(*preset);
+        }
+        for encoding in batch.decoded.iter().filter(|encoding| !ingest.quality.decoded.contains(encoding)) {
+            warn(IngestWarning::Decoded { encoding: *encoding }, hooks);
+        }
         hooks.batch(&mut batch);
         let taken = ingest.take(&mut batch);
         hooks.bad_rows(&batch.bad)?;
         taken
     })?;
+    let spoken = ingest.spoken;
     let (beliefs, mut quality) = ingest.finish_binned()?;
+    if !options.bin.is_numeric() && spoken.is_some_and(|(first, last)| first >= 0 && last < SMALL_TIMES) {
+        warn(IngestWarning::SmallTimes, hooks);
+    }
     if counted_elsewhere {
         quality.absent_users = 0;
     }
@@ -132,6 +148,9 @@ pub fn bin_posts(
     quality.warnings = warnings;
     Ok((beliefs, quality))
 }
+
+/// Seconds since 1970 below which times are plain numbers: eleven days.
+const SMALL_TIMES: i64 = 1_000_000;
 
 /// A larger share of clipped opinions says that scores were rounded.
 const MOST_CLIPPED: f64 = 0.01;
@@ -166,6 +185,8 @@ pub struct Ingest {
     wanted_users: Option<HashSet<String>>,
     quality: Quality,
     first_bad: Option<BadRow>,
+    /// Bad rows by what is wrong with them.
+    problems: HashMap<RowProblem, u64>,
     /// First and last second of everything read, selected or not.
     spoken: Option<(i64, i64)>,
 }
@@ -188,6 +209,7 @@ impl Ingest {
             carry_forward: false,
             quality: Quality::default(),
             first_bad: None,
+            problems: HashMap::new(),
             spoken: None,
         }
     }
@@ -214,6 +236,10 @@ impl Ingest {
     pub fn take(&mut self, batch: &mut PostBatch) -> Result<(), Error> {
         progress::check()?;
         self.quality.other_lines += batch.passed;
+        self.quality.reposts_by_text += batch.reposts_by_text;
+        self.quality.reposts_without_text += batch.bare_reposts;
+        self.quality.recognised.clone_from(&batch.recognised);
+        self.quality.decoded.clone_from(&batch.decoded);
         self.quality.rows += (batch.posts.len() + batch.bad.len()) as u64;
         for post in &batch.posts {
             let (first, last) = self.spoken.get_or_insert((post.time, post.time));
@@ -223,10 +249,13 @@ impl Ingest {
         let opinions = self.opinions(&kept)?;
         for (post, opinion) in kept.into_iter().zip(opinions) {
             if let Err(reason) = self.bins.add(&post.user, post.time, opinion) {
-                batch.bad.push(BadRow { place: post.place.clone(), reason: reason.to_owned() });
+                batch.bad.push(BadRow::new(post.place.clone(), reason));
             }
         }
         self.quality.rejected += batch.bad.len() as u64;
+        for bad in &batch.bad {
+            *self.problems.entry(bad.problem).or_default() += 1;
+        }
         if self.first_bad.is_none() {
             self.first_bad = batch.bad.first().cloned();
         }
@@ -254,6 +283,7 @@ impl Ingest {
             rows: self.quality.rows,
             allowed: self.max_bad.to_string(),
             first: self.first_bad.as_ref().map(BadRow::to_string).unwrap_or_default(),
+            problem: main_problem(&self.problems),
         }
     }
 
@@ -308,6 +338,13 @@ impl Ingest {
         quality.carried_forward = beliefs.filled();
         Ok((beliefs, quality))
     }
+}
+
+/// What is wrong with most bad rows, where it is the same.
+pub(crate) fn main_problem(problems: &HashMap<RowProblem, u64>) -> RowProblem {
+    let all: u64 = problems.values().sum();
+    let most = problems.iter().find(|(_, count)| 2 * **count > all);
+    most.map_or(RowProblem::Row, |(problem, _)| *problem)
 }
 
 fn describe(beliefs: &BinnedBeliefs, users: &[usize], quality: &mut Quality) {

@@ -5,7 +5,7 @@
 //!
 //! | module | in → out |
 //! |---|---|
-//! | [`read`] | files, tables in memory → records: CSV, JSON lines, Parquet, Arrow; gzip, zstd, pipes, patterns |
+//! | [`read`] | files, tables in memory → records: CSV, JSON, Parquet, Arrow; compressed, in archives, pipes, patterns |
 //! | [`reader`], [`mapping`], [`post`] | records → posts: columns by name, presets of platforms, a reason for each bad row |
 //! | [`query`], [`select`] | posts → posts: topics, dates, languages, reposts, users, copies |
 //! | [`given`] | score columns of a post → its opinion |
@@ -24,6 +24,7 @@ pub mod ingest;
 pub mod mapping;
 pub mod network;
 pub mod options;
+mod platform;
 pub mod post;
 pub mod quality;
 pub mod query;

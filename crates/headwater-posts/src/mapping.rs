@@ -3,9 +3,9 @@
 //! [`ColumnMapping`] says which column or key is which field; a preset knows those of a platform.
 
 use crate::Error;
-use crate::given::{self, Wanted};
+use crate::given::{self, ScoreRange, Wanted};
 use crate::post::{Post, PostDraft, Scores};
-use crate::read::{ColumnNames, Preset, RecordPlace, WANTED_TIME, parse_time};
+use crate::read::{ColumnNames, DateOrder, Preset, RecordPlace, RowError, TimeFormat};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,8 +40,11 @@ pub struct ColumnMapping {
     pub(crate) preset: Option<Preset>,
     /// Which score columns are read.
     scores: Wanted,
+    /// From which score to which, where it is one column.
+    range: ScoreRange,
     /// Whether a post needs a text.
     text: bool,
+    times: TimeFormat,
 }
 
 impl Default for ColumnMapping {
@@ -51,7 +54,9 @@ impl Default for ColumnMapping {
             given: [false; COUNT],
             preset: None,
             scores: Wanted::Nothing,
+            range: ScoreRange::default(),
             text: true,
+            times: TimeFormat::default(),
         }
     }
 }
@@ -110,6 +115,34 @@ impl ColumnMapping {
     pub fn with_scores(mut self, wanted: Wanted) -> Self {
         self.scores = wanted;
         self
+    }
+
+    /// Reads scores of another range than from 0 to 1.
+    pub fn with_score_range(mut self, range: ScoreRange) -> Self {
+        self.range = range;
+        self
+    }
+
+    /// Reads dates with the year last, in this order.
+    pub fn with_date_order(mut self, order: DateOrder) -> Self {
+        self.times.order = Some(order);
+        self
+    }
+
+    /// Reads times as plain numbers.
+    pub fn with_numeric_times(mut self) -> Self {
+        self.times.numeric = true;
+        self
+    }
+
+    /// Whether posts need a text.
+    pub(crate) fn needs_text(&self) -> bool {
+        self.text
+    }
+
+    /// Whether files of platforms are recognised: neither a platform nor a column was named.
+    pub(crate) fn recognises(&self) -> bool {
+        self.preset.is_none() && !self.given.contains(&true)
     }
 
     /// Does without the text, where nothing looks at it.
@@ -175,8 +208,9 @@ impl ColumnLayout {
             let mut texts = self.positions[field].iter().filter_map(|&column| cells.get(column));
             texts.find(|text| !text.is_empty()).map(str::to_owned)
         };
-        let repost = self.positions[REPOST].iter().any(|&column| cells.get(column).is_some_and(says_yes));
-        PostDraft { repost, ..draft(cell) }
+        let marks = &self.positions[REPOST];
+        let repost = marks.iter().any(|&column| cells.get(column).is_some_and(says_yes));
+        PostDraft { repost: (!marks.is_empty()).then_some(repost), ..draft(cell) }
     }
 }
 
@@ -206,9 +240,35 @@ pub(crate) fn wrong_names<'a>(
 /// The name that most likely stands for a field.
 fn guess<'a>(field: &str, found: &[&'a str]) -> Option<&'a str> {
     let usual: &[&str] = match field {
-        "user" => &["username", "author", "screen_name", "handle", "account", "user_name", "user_id", "name", "did"],
-        "time" => &["created_at", "timestamp", "date", "datetime", "when", "published", "createdat", "day"],
-        "text" => &["body", "content", "full_text", "message", "tweet", "post", "selftext", "title"],
+        "user" => &[
+            "username",
+            "author",
+            "screen_name",
+            "handle",
+            "account",
+            "user_name",
+            "user_id",
+            "name",
+            "did",
+            "account_username",
+            "author_username",
+            "from",
+            "author_name",
+            "nickname",
+        ],
+        "time" => &[
+            "created_at",
+            "timestamp",
+            "date",
+            "datetime",
+            "when",
+            "published",
+            "createdat",
+            "created_utc",
+            "unix_timestamp",
+            "day",
+        ],
+        "text" => &["body", "content", "full_text", "message", "tweet", "post", "selftext", "caption", "title"],
         "score" => &["probability", "positive", "sentiment", "p"],
         _ => &[],
     };
@@ -257,9 +317,8 @@ pub(crate) fn draft(mut cell: impl FnMut(usize) -> Option<String>) -> PostDraft 
         text: cell(2),
         id: cell(3),
         lang: cell(4),
-        repost: false,
-        update: false,
         scores: Scores { score: cell(6), negative: cell(7), neutral: cell(8), positive: cell(9) },
+        ..PostDraft::default()
     }
 }
 
@@ -271,30 +330,51 @@ pub(crate) fn says_yes(text: &str) -> bool {
     )
 }
 
+/// Whether a text begins as reposts did before platforms had them: `RT @name`.
+pub(crate) fn begins_like_repost(text: &str) -> bool {
+    let rest = text.trim_start().strip_prefix("RT").or_else(|| text.trim_start().strip_prefix("rt"));
+    let name = rest.and_then(|rest| rest.strip_prefix(char::is_whitespace)).map(str::trim_start);
+    let name = name.and_then(|name| name.strip_prefix('@'));
+    name.is_some_and(|name| name.starts_with(|character: char| character.is_alphanumeric() || character == '_'))
+}
+
 impl PostDraft {
-    pub(crate) fn finish(self, mapping: &ColumnMapping, place: &RecordPlace) -> Result<Post, String> {
+    pub(crate) fn finish(self, mapping: &ColumnMapping, place: &RecordPlace) -> Result<Post, RowError> {
         let missing = |field: usize| {
             let name = if mapping.preset.is_some() { FIELDS[field].0 } else { &mapping.names[field][0] };
             format!("column {name}: is empty")
         };
         let user = self.user.map(|user| user.trim().to_owned()).filter(|user| !user.is_empty());
         let user = user.ok_or_else(|| format!("{}; a name is wanted", missing(0)))?;
-        let time = self.time.ok_or_else(|| format!("{}; {WANTED_TIME}", missing(1)))?;
-        let time = parse_time(&time).ok_or_else(|| {
-            let shown: String = time.chars().take(60).collect();
-            format!("column {}: met {shown:?}; {WANTED_TIME}", mapping.names[1][0])
-        })?;
+        let time = self.time.ok_or_else(|| format!("{}; a time is wanted", missing(1)))?;
+        let time = mapping.times.parse(&time, &mapping.names[1][0])?;
         let text = match self.text {
             Some(text) => text,
             None if !mapping.text => String::new(),
-            None => return Err(format!("{}; a post without words has no opinion", missing(2))),
+            None => return Err(format!("{}; a post without words has no opinion", missing(2)).into()),
         };
         let given = match mapping.scores {
             Wanted::Nothing => None,
-            wanted => Some(given::given(&self.scores, wanted)?),
+            wanted => Some(given::given(&self.scores, wanted, mapping.range)?),
         };
         let lang = self.lang.map(|lang| lang.trim().to_owned()).filter(|lang| !lang.is_empty());
-        let PostDraft { id, repost, update, .. } = self;
+        let repost = self.repost.unwrap_or_else(|| begins_like_repost(&text));
+        let PostDraft { id, update, .. } = self;
         Ok(Post { id, user, time, text, lang, repost, update, given, place: place.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::begins_like_repost;
+
+    #[test]
+    fn reposts_are_known_by_their_text() {
+        for text in ["RT @bob: trams", "  RT  @_x", "rt @bob"] {
+            assert!(begins_like_repost(text), "{text}");
+        }
+        for text in ["RT", "RT @", "RT bob", "ART @bob", "RT@bob", "so RT @bob", "RTs @bob", ""] {
+            assert!(!begins_like_repost(text), "{text}");
+        }
     }
 }

@@ -3,10 +3,10 @@
 use crate::Error;
 use crate::bin::Hypotheses;
 use crate::calendar::Bin;
-use crate::given::Wanted;
+use crate::given::{ScoreRange, Wanted};
 use crate::mapping::ColumnMapping;
 use crate::quality::MaxBad;
-use crate::read::{Preset, Records, expand};
+use crate::read::{DateOrder, Preset, Records, expand};
 use crate::select::{Moment, Selection, Topic, read_users, window};
 use arrow_array::RecordBatch;
 use jiff::tz::TimeZone;
@@ -141,7 +141,9 @@ pub enum Reposts {
 /// | `hypotheses` | two | whether neutral is a state of its own |
 /// | `scorer` | built-in | what says how positive a post is |
 /// | `carry_forward` | no | users hold their last opinion where they say nothing |
-/// | `preset` | none | the platform the posts come from |
+/// | `score_range` | 0 to 1 | lowest and highest score of a column |
+/// | `preset` | recognised | the platform the posts come from |
+/// | `date_order` | none | whether the day or the month comes first in dates with the year last |
 /// | `columns` | none | (field, column or key) where they are named differently |
 /// | `max_bad` | 100 rows and 1 % | rows that may be unreadable |
 ///
@@ -173,7 +175,11 @@ pub struct PostOptions {
     pub scorer: ScorerChoice,
     pub carry_forward: bool,
     #[serde(serialize_with = "optional")]
+    pub score_range: Option<ScoreRange>,
+    #[serde(serialize_with = "optional")]
     pub preset: Option<Preset>,
+    #[serde(serialize_with = "optional")]
+    pub date_order: Option<DateOrder>,
     pub columns: Vec<(String, String)>,
     #[serde(serialize_with = "text")]
     pub max_bad: MaxBad,
@@ -195,7 +201,9 @@ impl Default for PostOptions {
             hypotheses: Hypotheses::Two,
             scorer: ScorerChoice::Builtin,
             carry_forward: false,
+            score_range: None,
             preset: None,
+            date_order: None,
             columns: Vec::new(),
             max_bad: MaxBad::Either,
         }
@@ -216,6 +224,11 @@ fn zone<S: Serializer>(zone: &TimeZone, to: S) -> Result<S::Ok, S::Error> {
 
 fn number<S: Serializer>(hypotheses: &Hypotheses, to: S) -> Result<S::Ok, S::Error> {
     hypotheses.names().len().serialize(to)
+}
+
+/// Whether a topic holds for a while only.
+fn has_dates(topic: &str) -> bool {
+    topic.rsplit_once('@').is_some_and(|(_, range)| range.contains(".."))
 }
 
 impl PostOptions {
@@ -251,6 +264,13 @@ impl PostOptions {
     pub fn check(&self) -> Result<(), Error> {
         self.selection()?;
         self.mapping()?;
+        if self.score_range.is_some() && self.scorer != ScorerChoice::Column {
+            return Err(Error::UnusedScoreRange);
+        }
+        let dated = self.since.is_some() || self.until.is_some() || self.topic.iter().any(|topic| has_dates(topic));
+        if self.bin.is_numeric() && dated {
+            return Err(Error::option("dates cannot limit posts whose times are plain numbers; leave them out"));
+        }
         Ok(())
     }
 
@@ -269,6 +289,15 @@ impl PostOptions {
     /// Which column is which field.
     pub(crate) fn mapping(&self) -> Result<ColumnMapping, Error> {
         let mut mapping = ColumnMapping::new(self.preset, &self.columns)?;
+        if let Some(order) = self.date_order {
+            mapping = mapping.with_date_order(order);
+        }
+        if let Some(range) = self.score_range {
+            mapping = mapping.with_score_range(range);
+        }
+        if self.bin.is_numeric() {
+            mapping = mapping.with_numeric_times();
+        }
         if self.scorer == ScorerChoice::Column {
             let three = self.hypotheses == Hypotheses::Three;
             mapping = mapping.with_scores(if three { Wanted::Classes } else { Wanted::Either });
@@ -301,7 +330,8 @@ mod tests {
         let wanted = serde_json::json!({
             "topic": [], "since": "2024-05-01", "until": "2024-05-02T12:00:00Z", "bin": "6h", "timezone": "Europe/Berlin",
             "reposts": "keep", "languages": ["en"], "any_language": false, "min_posts": 1, "users": ["ann"],
-            "hypotheses": 3, "scorer": "builtin", "carry_forward": false, "preset": "4cat", "columns": [["text", "body"]],
+            "hypotheses": 3, "scorer": "builtin", "carry_forward": false, "score_range": null,
+            "preset": "4cat", "date_order": null, "columns": [["text", "body"]],
             "max_bad": "100 rows and 1%",
         });
         assert_eq!(found, wanted);
@@ -315,6 +345,11 @@ mod tests {
         assert!(matches!(refused(both), Error::PresetAndColumns { preset: Preset::XV2 }));
         let topic = PostOptions { topic: vec!["(".into()], ..PostOptions::default() };
         assert!(matches!(refused(topic), Error::Query { .. }));
+        let range = PostOptions { score_range: Some("-1..1".parse().unwrap()), ..PostOptions::default() };
+        assert!(matches!(refused(range), Error::UnusedScoreRange));
+        let dated =
+            PostOptions { bin: "1".parse().unwrap(), topic: vec!["a@2024-01-01..".into()], ..PostOptions::default() };
+        assert!(refused(dated).to_string().contains("plain numbers"));
         assert!(UserList::Names(vec![" ".into()]).read().is_err());
         assert!(PostOptions { any_language: true, ..PostOptions::default() }.foreign_languages());
         assert!(!PostOptions { languages: vec!["en-GB".into()], ..PostOptions::default() }.foreign_languages());

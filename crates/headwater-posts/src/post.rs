@@ -10,7 +10,7 @@ pub struct Post {
     pub id: Option<String>,
     /// Who said it.
     pub user: String,
-    /// When, in seconds since 1970.
+    /// When, in seconds since 1970, or in millionths of a unit where times are plain numbers.
     pub time: i64,
     /// What.
     pub text: String,
@@ -32,10 +32,15 @@ pub struct Post {
 pub struct PostDraft {
     pub id: Option<String>,
     pub user: Option<String>,
+    /// What the platform numbers the user with, where names need not be unique.
+    pub user_id: Option<String>,
     pub time: Option<String>,
     pub text: Option<String>,
     pub lang: Option<String>,
-    pub repost: bool,
+    /// `None` where nothing but the text says so.
+    pub repost: Option<bool>,
+    /// The `id` of the post that it repeats.
+    pub repost_of: Option<String>,
     pub update: bool,
     pub scores: Scores,
 }

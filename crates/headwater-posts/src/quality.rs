@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::bin::CLIP;
+use crate::read::{Encoding, Preset};
 use crate::select::Dropped;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -73,8 +74,18 @@ pub struct Quality {
     pub rejected: u64,
     /// Lines of a preset's file that hold something else than posts.
     pub other_lines: u64,
+    /// Platforms whose files were recognised without being told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recognised: Vec<Preset>,
+    /// Encodings that were met and decoded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decoded: Vec<Encoding>,
     /// Posts read.
     pub posts: u64,
+    /// Of these, reposts that only their text makes so: it begins with `RT @name`.
+    pub reposts_by_text: u64,
+    /// Reposts of posts that were not read before them, so that nobody knows what they say; they are no posts read.
+    pub reposts_without_text: u64,
     /// Posts whose id was read before.
     pub duplicates: u64,
     /// New wordings of posts that were read before; the first stands.
@@ -174,6 +185,13 @@ pub enum IngestWarning {
         /// How many.
         users: usize,
     },
+    /// A text was not UTF-8, and was decoded.
+    Decoded {
+        /// From what.
+        encoding: Encoding,
+    },
+    /// All times lie within days of 1970: they may be plain numbers.
+    SmallTimes,
     /// Many opinions were clipped.
     Clipped {
         /// How many.
@@ -195,6 +213,12 @@ impl std::fmt::Display for IngestWarning {
             }
             IngestWarning::AbsentUsers { users } => {
                 write!(f, "{} asked for: no post of theirs is left", count(*users as u64, "user"))
+            }
+            IngestWarning::Decoded { encoding } => {
+                write!(f, "the posts are not UTF-8 text; they were read as {encoding}")
+            }
+            IngestWarning::SmallTimes => {
+                write!(f, "all times lie within days of 1970-01-01; they may be plain numbers, not seconds")
             }
             IngestWarning::Clipped { opinions, share } => write!(
                 f,

@@ -4,10 +4,15 @@
 //! overlap.
 
 use crate::Error;
-use crate::mapping::{ColumnLayout, ColumnMapping, FIELDS, REPOST, draft, leaves, says_yes, wrong_names};
+use crate::mapping::{
+    ColumnLayout, ColumnMapping, FIELDS, REPOST, begins_like_repost, draft, leaves, says_yes, wrong_names,
+};
+use crate::platform::PlatformReader;
 use crate::post::{Post, PostDraft};
 use crate::read::preset::text;
-use crate::read::{BadRow, LONGEST_RECORD, Preset, RawRecord, RecordPlace, RecordValue, Records, lookup};
+use crate::read::{
+    BadRow, Encoding, LONGEST_RECORD, Preset, RawRecord, RecordPlace, RecordValue, Records, RowProblem, lookup,
+};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,17 +24,63 @@ use std::thread::JoinHandle;
 /// This many lines without a needed key, and none with it, are wrong names and not bad lines.
 const STRANGERS: u64 = 20;
 
+/// Rows for each row that shares its fault with others: more of these, and the file is at fault.
+const MOST_SOUND: u64 = 20;
+
+/// Rows of a file that cannot be read, each for a reason that concerns all of them, and those that can.
+#[derive(Default)]
+struct Doubts {
+    sound: u64,
+    doubtful: u64,
+    first: Option<BadRow>,
+}
+
+impl Doubts {
+    fn see(&mut self, bad: &BadRow) -> Result<(), Error> {
+        if bad.problem == RowProblem::Row {
+            return Ok(());
+        }
+        self.doubtful += 1;
+        self.first.get_or_insert_with(|| bad.clone());
+        if self.doubtful >= STRANGERS { self.end(false) } else { Ok(()) }
+    }
+
+    /// Doubts the whole file where none of its rows is sound so far, or, once all were read, too many are not.
+    fn end(&mut self, whole: bool) -> Result<(), Error> {
+        let most = if whole { self.sound / MOST_SOUND } else { 0 };
+        if self.doubtful <= most || (!whole && self.sound > 0) {
+            return Ok(());
+        }
+        match self.first.take() {
+            Some(BadRow { place, problem: RowProblem::Encoding, .. }) => {
+                Err(Error::Encoding { path: place.file.to_path_buf() })
+            }
+            Some(BadRow { place, problem, reason }) => Err(Error::WholeFile { problem, place, reason }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Posts being read.
 pub struct PostReader {
     records: Records,
     mapping: ColumnMapping,
     layout: Option<ColumnLayout>,
+    /// The mapping of the table at hand, where its platform was recognised.
+    table: Option<ColumnMapping>,
+    platform: PlatformReader,
+    /// The platform of the file at hand, where none was named.
+    recognised: Option<Preset>,
+    /// All that were recognised, in order.
+    seen: Vec<Preset>,
+    reposts_by_text: u64,
     /// Of a page: the rest.
     waiting: VecDeque<Result<Post, BadRow>>,
     /// In the file at hand: lines with all needed keys, and lines without, the first of them with its keys.
     known: u64,
     strangers: u64,
     stranger: Option<Error>,
+    doubts: Doubts,
     file: Option<Arc<Path>>,
     passed: u64,
 }
@@ -46,10 +97,16 @@ impl PostReader {
             records,
             mapping,
             layout: None,
+            table: None,
+            platform: PlatformReader::default(),
+            recognised: None,
+            seen: Vec::new(),
+            reposts_by_text: 0,
             waiting: VecDeque::new(),
             known: 0,
             strangers: 0,
             stranger: None,
+            doubts: Doubts::default(),
             file: None,
             passed: 0,
         }
@@ -68,21 +125,43 @@ impl PostReader {
                 self.end_of_file()?;
                 return Ok(None);
             };
-            let record = match record {
-                Ok(record) => record,
-                Err(bad) => return Ok(Some(Err(bad))),
+            let file = match &record {
+                Ok(record) => &record.place.file,
+                Err(bad) => &bad.place.file,
             };
-            if self.file.as_ref().is_none_or(|file| !Arc::ptr_eq(file, &record.place.file)) {
+            if self.file.as_ref().is_none_or(|known| !Arc::ptr_eq(known, file)) {
+                let file = file.clone();
                 self.end_of_file()?;
-                self.file = Some(record.place.file.clone());
+                self.file = Some(file);
             }
-            self.understand(record)?;
+            match record {
+                Ok(record) => self.understand(record)?,
+                Err(bad) => {
+                    self.doubts.see(&bad)?;
+                    return Ok(Some(Err(bad)));
+                }
+            }
         }
     }
 
     /// Lines so far that held something else than posts.
     pub fn passed(&self) -> u64 {
-        self.passed
+        self.passed + self.platform.passed
+    }
+
+    /// Reposts so far of posts that were not read before, so that nobody knows what they say.
+    pub fn bare_reposts(&self) -> u64 {
+        self.platform.bare_reposts
+    }
+
+    /// Posts so far that only their text makes reposts.
+    pub fn reposts_by_text(&self) -> u64 {
+        self.reposts_by_text
+    }
+
+    /// Platforms whose files were recognised so far.
+    pub fn recognised(&self) -> &[Preset] {
+        &self.seen
     }
 
     /// Bytes there are to read, unless one of the files is a pipe.
@@ -99,25 +178,111 @@ impl PostReader {
         if let Some(problem) = self.mapping.preset.and_then(|preset| preset.refuses(columns)) {
             return Err(Error::Format { path: file.to_path_buf(), found: problem });
         }
-        self.layout = Some(ColumnLayout::new(columns, &self.mapping, file)?);
+        self.table = None;
+        let plain = ColumnLayout::new(columns, &self.mapping, file);
+        let platform = || Preset::of_table(columns).filter(|_| self.mapping.recognises());
+        let (layout, preset) = match plain {
+            Ok(layout) => (layout, None),
+            Err(error) => match platform() {
+                None => return Err(error),
+                Some(preset) => {
+                    let mapping = self.mapping.clone().with_preset(preset);
+                    let layout = ColumnLayout::new(columns, &mapping, file)?;
+                    self.table = Some(mapping);
+                    (layout, Some(preset))
+                }
+            },
+        };
+        self.layout = Some(layout);
+        if let Some(preset) = preset {
+            self.recognise(preset);
+        }
         Ok(())
+    }
+
+    fn recognise(&mut self, preset: Preset) {
+        self.recognised = Some(preset);
+        if !self.seen.contains(&preset) {
+            self.seen.push(preset);
+        }
     }
 
     fn understand(&mut self, record: RawRecord) -> Result<(), Error> {
         let RawRecord { place, row } = record;
         let drafts = match row {
-            RecordValue::Cells(_, cells) => self.layout.iter().map(|layout| Ok(layout.draft(&cells))).collect(),
-            RecordValue::Json(value) => match self.mapping.preset {
-                Some(preset) => self.platform_objects(preset, &value, &place)?,
-                None => self.plain_objects(&value, &place)?,
-            },
+            RecordValue::Cells(_, cells) => self.row(&cells, &place),
+            RecordValue::Json(value) => {
+                if self.mapping.recognises()
+                    && self.recognised.is_none()
+                    && let Some(preset) = self.platform_of(&value)
+                {
+                    self.recognise(preset);
+                }
+                match self.mapping.preset.or(self.recognised) {
+                    Some(preset) => self.platform_objects(preset, &value, &place)?,
+                    None => {
+                        let drafts = self.plain_objects(&value, &place)?;
+                        self.passed += u64::from(drafts.is_empty());
+                        drafts
+                    }
+                }
+            }
         };
-        self.passed += u64::from(drafts.is_empty());
         for draft in drafts {
-            let post = draft.and_then(|draft| draft.finish(&self.mapping, &place));
-            self.waiting.push_back(post.map_err(|reason| BadRow { place: place.clone(), reason }));
+            let by_text =
+                |draft: &PostDraft| draft.repost.is_none() && draft.text.as_deref().is_some_and(begins_like_repost);
+            let mapping = self.table.as_ref().unwrap_or(&self.mapping);
+            let post = draft.map_err(Into::into).and_then(|draft| {
+                let by_text = by_text(&draft);
+                draft.finish(mapping, &place).map(|post| (post, by_text))
+            });
+            let post = match post {
+                Ok((post, by_text)) => {
+                    self.doubts.sound += 1;
+                    self.reposts_by_text += u64::from(by_text);
+                    Ok(post)
+                }
+                Err(error) => {
+                    let bad = BadRow::with(place.clone(), error);
+                    self.doubts.see(&bad)?;
+                    Err(bad)
+                }
+            };
+            self.waiting.push_back(post);
         }
         Ok(())
+    }
+
+    /// The platform of an object that is not as it should be without one.
+    fn platform_of(&self, value: &Value) -> Option<Preset> {
+        let first = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+        let has = |field: usize| {
+            self.mapping.names[field].iter().any(|name| lookup(first, name).is_some_and(|found| !found.is_object()))
+        };
+        if self.mapping.needed().all(has) { None } else { Preset::recognised(value) }
+    }
+
+    /// The post of a row, or none.
+    fn row(&mut self, cells: &csv::StringRecord, place: &RecordPlace) -> Vec<Result<PostDraft, String>> {
+        let Some(layout) = &self.layout else { return Vec::new() };
+        let mapping = self.table.as_ref().unwrap_or(&self.mapping);
+        let texts = mapping.needs_text();
+        match mapping.preset {
+            None => vec![Ok(layout.draft(cells))],
+            // A submission has its words in two columns.
+            Some(preset @ Preset::Reddit) => {
+                let names = layout.columns.names().iter().zip(cells);
+                let object = names.map(|(name, cell)| (name.clone(), Value::from(cell))).collect();
+                let scores = layout.draft(cells).scores;
+                let mut drafts = self.platform.drafts(preset, &Value::Object(object), place, texts);
+                drafts.iter_mut().flatten().for_each(|draft| draft.scores = scores.clone());
+                drafts
+            }
+            Some(preset) => {
+                let draft = layout.draft(cells);
+                self.platform.finished(preset, draft, place, texts).into_iter().map(Ok).collect()
+            }
+        }
     }
 
     /// Objects of another platform are bad; if all are, the preset is wrong.
@@ -128,8 +293,9 @@ impl PostReader {
         place: &RecordPlace,
     ) -> Result<Vec<Result<PostDraft, String>>, Error> {
         let Some(other) = Preset::mistaken(Some(preset), value) else {
-            let drafts = preset.posts(value);
-            self.known += u64::from(drafts.iter().any(Result::is_ok));
+            let before = self.platform.bare_reposts;
+            let drafts = self.platform.drafts(preset, value, place, self.mapping.needs_text());
+            self.known += u64::from(drafts.iter().any(Result::is_ok) || self.platform.bare_reposts > before);
             return Ok(drafts);
         };
         let error = self.stranger.is_none().then(|| Error::Format { path: place.file.to_path_buf(), found: other });
@@ -141,7 +307,7 @@ impl PostReader {
     fn unexpected(&mut self, error: Option<Error>) -> Result<(), Error> {
         self.strangers += 1;
         self.stranger = self.stranger.take().or(error);
-        if self.strangers >= STRANGERS { self.end_of_file() } else { Ok(()) }
+        if self.strangers >= STRANGERS { self.no_strangers() } else { Ok(()) }
     }
 
     fn plain_objects(&mut self, value: &Value, place: &RecordPlace) -> Result<Vec<Result<PostDraft, String>>, Error> {
@@ -164,7 +330,8 @@ impl PostReader {
             self.mapping.needed().filter(|&field| found(field).is_none()).map(|field| FIELDS[field].0).collect();
         if missing.is_empty() {
             let says = |name: &String| lookup(value, name).and_then(text).is_some_and(|text| says_yes(&text));
-            let repost = self.mapping.names[REPOST].iter().any(says);
+            let marked = self.mapping.names[REPOST].iter().any(|name| lookup(value, name).is_some());
+            let repost = marked.then(|| self.mapping.names[REPOST].iter().any(says));
             let plain = draft(|field| found(field).and_then(text).filter(|text| !text.is_empty()));
             self.known += 1;
             return Ok(Ok(PostDraft { repost, ..plain }));
@@ -180,8 +347,17 @@ impl PostReader {
         Ok(Err(reason))
     }
 
-    /// Says that names are wrong if no line of a file had the right ones.
+    /// What can be said of a file once all of it was read.
     fn end_of_file(&mut self) -> Result<(), Error> {
+        self.recognised = None;
+        self.no_strangers()?;
+        self.doubts.end(true)?;
+        self.doubts = Doubts::default();
+        Ok(())
+    }
+
+    /// Says that names are wrong if no line of a file had the right ones.
+    fn no_strangers(&mut self) -> Result<(), Error> {
         let stranger = self.stranger.take();
         let known = std::mem::take(&mut self.known);
         self.strangers = 0;
@@ -206,6 +382,14 @@ pub struct PostBatch {
     pub bad: Vec<BadRow>,
     /// Lines that hold something else than posts.
     pub passed: u64,
+    /// Reposts of posts that were not read before, so that nobody knows what they say.
+    pub bare_reposts: u64,
+    /// Posts that only their text makes reposts.
+    pub reposts_by_text: u64,
+    /// Platforms recognised so far.
+    pub recognised: Vec<Preset>,
+    /// Encodings met and decoded so far.
+    pub decoded: Vec<Encoding>,
     /// Bytes read until here.
     pub bytes: u64,
 }
@@ -234,11 +418,11 @@ enum ReaderMessage {
 impl PostBatches {
     fn start(mut posts: PostReader) -> Self {
         let (to, from) = sync_channel(AHEAD);
-        let bytes = posts.records.bytes();
+        let (bytes, met) = (posts.records.bytes(), posts.records.met());
         let reader = std::thread::spawn(move || {
             loop {
                 let (mut batch, mut ended, mut size) = (PostBatch::default(), None, 0);
-                let before = posts.passed;
+                let before = (posts.passed(), posts.bare_reposts(), posts.reposts_by_text);
                 while ended.is_none() && size < BATCH_BYTES && batch.posts.len() + batch.bad.len() < BATCH {
                     match posts.next() {
                         Ok(Some(Ok(post))) => {
@@ -250,7 +434,11 @@ impl PostBatches {
                         Err(error) => ended = Some(Err(error)),
                     }
                 }
-                batch.passed = posts.passed - before;
+                batch.passed = posts.passed() - before.0;
+                batch.bare_reposts = posts.bare_reposts() - before.1;
+                batch.reposts_by_text = posts.reposts_by_text - before.2;
+                batch.recognised.clone_from(&posts.seen);
+                batch.decoded = met.all().collect();
                 batch.bytes = bytes.load(Ordering::Relaxed);
                 // Nobody listens any more: whoever asked has stopped.
                 if to.send(ReaderMessage::PostBatch(batch)).is_err() {
@@ -397,7 +585,7 @@ mod tests {
     fn posts_of_another_platform_are_recognised() {
         let v1 = "{\"created_at\": \"Wed Oct 10 20:19:24 +0000 2018\", \"text\": \"x\", \"id_str\": \"1\", \"user\": {\"screen_name\": \"ann\"}}\n";
         for mapping in [
-            ColumnMapping::default(),
+            ColumnMapping::default().with_preset(Preset::Reddit),
             ColumnMapping::default().with_preset(Preset::XV2),
             ColumnMapping::default().with_preset(Preset::FourCat),
         ] {
@@ -412,5 +600,71 @@ mod tests {
         let v2 = "{\"id\": \"2\", \"author_id\": \"7\", \"created_at\": \"2021-01-20T12:00:00Z\", \"text\": \"a\"}\n";
         let (good, bad) = posts(&(v1.to_owned() + v2), ColumnMapping::default().with_preset(Preset::XV2)).unwrap();
         assert_eq!((good.len(), bad[0].as_str()), (1, "p, line 1: looks like statuses of X API v1.1 (preset x-v1)"));
+    }
+
+    #[test]
+    fn files_of_platforms_need_no_preset() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let files = [
+            write(
+                "v1.jsonl",
+                "{\"created_at\": \"Wed Oct 10 20:19:24 +0000 2018\", \"text\": \"x\", \"id_str\": \"1\", \"user\": {\"screen_name\": \"ann\"}}\n{\"delete\": {}}\n",
+            ),
+            write("plain.csv", "user,time,text\nbob,2024-05-01,RT @ann: hi\n"),
+            write(
+                "4cat.csv",
+                "id,thread_id,timestamp,body,author,author_username\n1,1,2018-10-10 20:19:24,hi,77,cat\n2,1,2018-10-10 20:19:24,,77,cat\n",
+            ),
+            write("reddit.csv", "id,author,created_utc,title,selftext\n1,dan,1600000000,Trams,are late\n"),
+            write(
+                "result.json",
+                "{\n \"name\": \"c\",\n \"id\": 1,\n \"messages\": [\n  {\n   \"id\": 1,\n   \"type\": \"message\",\n   \"date_unixtime\": \"5\",\n   \"from\": \"eve\",\n   \"from_id\": \"user1\",\n   \"text\": [\"a\", {\"type\": \"bold\", \"text\": \"b\"}]\n  }\n ]\n}\n",
+            ),
+        ];
+        let mut reader = PostReader::open(&files, ColumnMapping::default()).unwrap();
+        let mut found = Vec::new();
+        while let Some(post) = reader.next().unwrap() {
+            let post = post.unwrap();
+            found.push((post.user, post.text, post.repost));
+        }
+        let wanted = [
+            ("ann", "x", false),
+            ("bob", "RT @ann: hi", true),
+            ("cat", "hi", false),
+            ("dan", "Trams\n\nare late", false),
+            ("eve", "ab", false),
+        ];
+        assert_eq!(found, wanted.map(|(user, text, repost)| (user.to_owned(), text.to_owned(), repost)));
+        assert_eq!(reader.recognised(), [Preset::XV1, Preset::FourCat, Preset::Reddit, Preset::Telegram]);
+        assert_eq!((reader.reposts_by_text(), reader.passed()), (1, 2), "a deletion, and a post without words");
+        // A column that says no is believed, and one that is empty says no as well.
+        let (good, _) =
+            posts("user,time,text,is_retweet\nbob,1,RT @ann: hi,0\nbob,1,RT @ann: hi,\n", ColumnMapping::default())
+                .unwrap();
+        assert!(good.iter().all(|post| !post.repost));
+    }
+
+    #[test]
+    fn what_all_rows_have_in_common_is_said_of_the_file() {
+        let dates = "user,time,text\nann,01.05.2024,x\nbob,02.05.2024,y\n";
+        let told = posts(dates, ColumnMapping::default()).unwrap_err();
+        assert!(
+            told.starts_with("p, line 2: column time: met \"01.05.2024\", which does not say whether the day"),
+            "{told}"
+        );
+        let (good, _) =
+            posts(dates, ColumnMapping::default().with_date_order(crate::read::DateOrder::DayFirst)).unwrap();
+        assert_eq!(good[1].time - good[0].time, 86_400);
+        // Among others it is a bad row.
+        let among = format!("user,time,text\n{}bob,02.05.2024,y\n", "ann,2024-05-01,x\n".repeat(20));
+        let (good, bad) = posts(&among, ColumnMapping::default()).unwrap();
+        assert_eq!((good.len(), bad.len()), (20, 1));
+        let (good, _) = posts("user,time,text\nann,0.5,x\n", ColumnMapping::default().with_numeric_times()).unwrap();
+        assert_eq!(good[0].time, 500_000);
     }
 }

@@ -2,13 +2,15 @@
 
 use crate::Error;
 use crate::ingest::PostHooks;
-use crate::mapping::ColumnMapping;
+use crate::ingest::main_problem;
+use crate::mapping::{ColumnMapping, begins_like_repost};
 use crate::options::PostsInput;
+use crate::platform::PlatformReader;
 use crate::quality::MaxBad;
-use crate::read::{BadRow, ColumnNames, Preset, RawRecord, RecordPlace, RecordValue, Records};
+use crate::read::{BadRow, ColumnNames, Encoding, Preset, RawRecord, RecordPlace, RecordValue, Records, RowProblem};
 use indexmap::IndexSet;
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,20 +18,30 @@ use std::sync::atomic::Ordering;
 struct ScorableRecords {
     records: Records,
     preset: Option<Preset>,
+    /// Whether platforms are recognised, and those that were.
+    recognises: bool,
+    recognised: Vec<Preset>,
     /// The columns of a platform's posts.
     columns: Arc<ColumnNames>,
     waiting: VecDeque<Result<RawRecord, BadRow>>,
-    /// Lines that hold something else than posts.
-    passed: usize,
+    platform: PlatformReader,
 }
 
 /// What is known of a platform's post, by the names under which it is looked for.
 const FIELDS: [&str; 6] = ["id", "user", "time", "lang", "repost", "text"];
 
 impl ScorableRecords {
-    fn open(input: &PostsInput, preset: Option<Preset>) -> Result<Self, Error> {
+    fn open(input: &PostsInput, mapping: &ColumnMapping) -> Result<Self, Error> {
         let columns = Arc::new(ColumnNames::new(FIELDS.map(str::to_owned).to_vec()));
-        Ok(ScorableRecords { records: input.records()?, preset, columns, waiting: VecDeque::new(), passed: 0 })
+        Ok(ScorableRecords {
+            records: input.records()?,
+            preset: mapping.platform(),
+            recognises: mapping.recognises(),
+            recognised: Vec::new(),
+            columns,
+            waiting: VecDeque::new(),
+            platform: PlatformReader::default(),
+        })
     }
 
     fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
@@ -42,7 +54,8 @@ impl ScorableRecords {
                 Ok(record) => record,
                 Err(bad) => return Ok(Some(Err(bad))),
             };
-            match (self.preset, row) {
+            let preset = self.preset.or_else(|| self.platform_of(&row));
+            match (preset, row) {
                 (Some(preset), RecordValue::Cells(columns, cells)) => {
                     if let Some(problem) = preset.refuses(&columns) {
                         return Err(Error::Format { path: place.file.to_path_buf(), found: problem });
@@ -59,19 +72,46 @@ impl ScorableRecords {
         }
     }
 
+    /// The platform of a row that has no text where it is looked for; the first holds for all.
+    fn platform_of(&mut self, row: &RecordValue) -> Option<Preset> {
+        if !self.recognises {
+            return None;
+        }
+        if let RecordValue::Json(_) = row
+            && let Some(known) = self.recognised.first()
+        {
+            return Some(*known);
+        }
+        let found = match row {
+            RecordValue::Cells(columns, _) if columns.position("text").is_none() => Preset::of_table(columns),
+            RecordValue::Json(value) => {
+                let first = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+                let preset = Preset::recognised(value);
+                // Every key is kept where the text needs no looking for.
+                preset.filter(|preset| *preset == Preset::Telegram || first.get("text").is_none())
+            }
+            RecordValue::Cells(..) => None,
+        };
+        if let Some(preset) = found
+            && !self.recognised.contains(&preset)
+        {
+            self.recognised.push(preset);
+        }
+        found
+    }
+
     /// The posts of a platform's line.
     fn platform(&mut self, preset: Preset, value: &Value, place: &RecordPlace) {
-        let bad = |reason: String| BadRow { place: place.clone(), reason };
+        let bad = |reason: String| BadRow::new(place.clone(), reason);
         if let Some(other) = Preset::mistaken(Some(preset), value) {
             self.waiting.push_back(Err(bad(other.to_string())));
             return;
         }
-        let posts = preset.posts(value);
-        self.passed += usize::from(posts.is_empty());
-        for post in posts {
+        for post in self.platform.drafts(preset, value, place, true) {
             let record = post.and_then(|post| {
                 let text = post.text.ok_or("has no text; a post without words has no opinion")?;
-                let repost = if post.repost { "1" } else { "0" }.to_owned();
+                let repost = post.repost.unwrap_or_else(|| begins_like_repost(&text));
+                let repost = if repost { "1" } else { "0" }.to_owned();
                 let known = [post.id, post.user, post.time, post.lang].map(Option::unwrap_or_default);
                 let cells = known.into_iter().chain([repost, text]).collect();
                 Ok(RawRecord { place: place.clone(), row: RecordValue::Cells(self.columns.clone(), cells) })
@@ -100,6 +140,7 @@ pub struct ScorableRows {
     rows: u64,
     bad: u64,
     first_bad: Option<BadRow>,
+    problems: HashMap<RowProblem, u64>,
 }
 
 /// Name of the column for keys that the first line of JSON did not have.
@@ -113,7 +154,8 @@ const BLOCK_CELLS: usize = 1 << 20;
 
 /// Keys of all lines of JSON in some files, in order of appearance.
 fn keys(input: &PostsInput) -> Result<Vec<String>, Error> {
-    let mut source = ScorableRecords::open(input, None)?;
+    let mut source = ScorableRecords::open(input, &ColumnMapping::default())?;
+    source.recognises = false;
     let mut keys = IndexSet::new();
     while let Some(found) = source.next()? {
         if let Ok(record) = found {
@@ -140,7 +182,7 @@ impl ScorableRows {
         hooks: &mut dyn PostHooks,
     ) -> Result<Self, Error> {
         let mut rows = ScorableRows {
-            source: ScorableRecords::open(input, mapping.platform())?,
+            source: ScorableRecords::open(input, mapping)?,
             first: None,
             header: Vec::new(),
             text: String::new(),
@@ -151,6 +193,7 @@ impl ScorableRows {
             rows: 0,
             bad: 0,
             first_bad: None,
+            problems: HashMap::new(),
         };
         rows.first = rows.record(hooks)?;
         match (&rows.first, rows.source.records.table()) {
@@ -167,6 +210,14 @@ impl ScorableRows {
             (None, Some((_, columns))) => rows.header.extend_from_slice(columns.names()),
             (None, None) => {}
         }
+        // Posts of a platform's objects have our own names.
+        let ours = matches!(&rows.first, Some(RawRecord { row: RecordValue::Cells(columns, _), .. })
+            if Arc::ptr_eq(columns, &rows.source.columns));
+        let mapping = match rows.source.recognised.first() {
+            _ if ours => ColumnMapping::default(),
+            Some(preset) => mapping.clone().with_preset(*preset),
+            None => mapping.clone(),
+        };
         let known = |field: &str| mapping.names(field).iter().find(|name| rows.header.contains(name));
         let text = known("text").or(mapping.names("text").first()).cloned().unwrap_or_default();
         rows.lang = known("lang").and_then(|lang| rows.header.iter().position(|name| name == lang));
@@ -203,7 +254,22 @@ impl ScorableRows {
 
     /// Lines so far that held something else than posts.
     pub fn other_lines(&self) -> usize {
-        self.source.passed
+        self.source.platform.passed as usize
+    }
+
+    /// Reposts so far of posts that were not read before, so that nobody knows what they say.
+    pub fn bare_reposts(&self) -> u64 {
+        self.source.platform.bare_reposts
+    }
+
+    /// Platforms that were recognised so far.
+    pub fn recognised(&self) -> &[Preset] {
+        &self.source.recognised
+    }
+
+    /// Encodings that were met and decoded so far.
+    pub fn decoded(&self) -> Vec<Encoding> {
+        self.source.records.met().all().collect()
     }
 
     /// Rows so far that cannot be read.
@@ -224,6 +290,7 @@ impl ScorableRows {
     fn leave(&mut self, bad: BadRow, hooks: &mut dyn PostHooks) -> Result<(), Error> {
         self.rows += 1;
         self.bad += 1;
+        *self.problems.entry(bad.problem).or_default() += 1;
         hooks.bad_rows(std::slice::from_ref(&bad))?;
         self.first_bad.get_or_insert(bad);
         if self.max_bad.hopeless(self.bad, self.rows) { Err(self.too_many()) } else { Ok(()) }
@@ -231,7 +298,13 @@ impl ScorableRows {
 
     fn too_many(&self) -> Error {
         let first = self.first_bad.as_ref().map(BadRow::to_string).unwrap_or_default();
-        Error::TooManyBad { bad: self.bad, rows: self.rows, allowed: self.max_bad.to_string(), first }
+        Error::TooManyBad {
+            bad: self.bad,
+            rows: self.rows,
+            allowed: self.max_bad.to_string(),
+            first,
+            problem: main_problem(&self.problems),
+        }
     }
 
     /// The next row that can be read.
@@ -257,7 +330,7 @@ impl ScorableRows {
             let Some(record) = next else { break };
             let Some(text) = record.row.get(&self.text).map(|text| text.into_owned()) else {
                 let reason = format!("there is no text in {:?}", self.text);
-                self.leave(BadRow { place: record.place, reason }, hooks)?;
+                self.leave(BadRow::new(record.place, reason), hooks)?;
                 continue;
             };
             self.rows += 1;

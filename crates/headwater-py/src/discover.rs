@@ -9,7 +9,7 @@ use crate::model::{Model, Ranking};
 use crate::posts::{BadRowWarnings, PostArguments, Posts};
 use crate::work::{Manner, done, done_watched};
 use headwater::learn::state_space::StateSpaceParams;
-use headwater::panel::probabilities;
+use headwater::panel::{Times, probabilities};
 use headwater_discover::UncertaintyOptions;
 use headwater_discover::{CommonInput, Discover, Discovery as Found, GraphInput, Pseudonyms, RunEvent, Store};
 use headwater_files::Groups;
@@ -200,7 +200,10 @@ impl Discovery {
         let mut rows = BeliefColumns::new(hypotheses.len());
         let mut belief = Vec::new();
         for (step, start) in panel.times().raw().iter().enumerate() {
-            let shown = self.calendar.show(start / MICROSECONDS);
+            let shown = match panel.times() {
+                Times::Steps(_) => start.to_string(),
+                Times::Instants { .. } => self.calendar.show(start / MICROSECONDS),
+            };
             let frame = panel.frame(step);
             for agent in (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0) {
                 probabilities((0..panel.ratios()).map(|ratio| frame[(agent, ratio)]), &mut belief);
@@ -233,8 +236,10 @@ impl BeliefColumns {
     }
 
     pub(crate) fn table<'py>(self, py: Python<'py>, hypotheses: &[impl AsRef<str>]) -> PyResult<Bound<'py, PyDict>> {
+        // Numbers of bins, where times are plain numbers.
+        let steps: Option<Vec<i64>> = self.times.iter().map(|time| time.parse().ok()).collect();
         let mut columns = vec![
-            ("time".to_owned(), FrameColumn::Text(self.times)),
+            ("time".to_owned(), steps.map_or(FrameColumn::Text(self.times), FrameColumn::Whole)),
             ("agent".to_owned(), FrameColumn::Text(self.agents)),
         ];
         let names = hypotheses.iter().map(|name| name.as_ref().to_owned());

@@ -3,7 +3,7 @@
 use headwater::Error as Core;
 use headwater_discover::{Error as Discover, KeyProblem, Warning};
 use headwater_files::Error as Files;
-use headwater_posts::read::OtherFormat;
+use headwater_posts::read::{OtherFormat, RowProblem};
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
 use headwater_report::Error as Report;
 use headwater_score::Error as Score;
@@ -108,13 +108,33 @@ fn posts_hint(error: &Posts) -> Option<String> {
             (OtherFormat::Plain, None) => "omit preset".to_owned(),
             (_, None) => "use columns instead of preset".to_owned(),
         },
-        Posts::TooManyBad { .. } => "max_bad raises the limit".to_owned(),
+        Posts::UnusedScoreRange => "use scorer=\"column\", or omit score_range".to_owned(),
+        Posts::Encoding { .. } => ENCODING.to_owned(),
+        Posts::WholeFile { problem, .. } => problem_cure(*problem)?.to_owned(),
+        Posts::TooManyBad { problem, .. } => problem_cure(*problem).unwrap_or("max_bad raises the limit").to_owned(),
         Posts::NothingLeft { main, .. } => main.map_or("give posts", loss_cure).to_owned(),
         Posts::OneUser { main, .. } => main.map_or("give posts by more users", loss_cure).to_owned(),
         Posts::SparseBins { .. } => {
             "exclude posts with a wrong time by since and until, or use longer bins (bin=\"week\")".to_owned()
         }
         Posts::Io { source, .. } => system_hint(source),
+        _ => return None,
+    })
+}
+
+/// How to make UTF-8 of a text.
+const ENCODING: &str =
+    "save the file as UTF-8, or read it into a data frame with its encoding: pandas.read_csv(…, encoding=\"cp1250\")";
+
+/// What cures rows that have the same wrong.
+fn problem_cure(problem: RowProblem) -> Option<&'static str> {
+    Some(match problem {
+        RowProblem::Encoding => ENCODING,
+        RowProblem::DateOrder => {
+            "say which comes first: date_order=\"mdy\" (month, as in 12/31/2024) or date_order=\"dmy\" (day, as in 31.12.2024)"
+        }
+        RowProblem::NumericTime => "for dates use bin=\"day\", \"hour\", \"week\" or hours such as \"6h\"",
+        RowProblem::ScoreRange => "give the lowest and the highest score, such as score_range=(-1, 1)",
         _ => return None,
     })
 }
@@ -198,6 +218,7 @@ pub(crate) fn report_text(error: &Report) -> String {
 pub(crate) fn warning_text(warning: &IngestWarning) -> String {
     match warning {
         IngestWarning::OtherLanguages { .. } => format!("{warning}; any_language=True keeps them"),
+        IngestWarning::SmallTimes => format!("{warning}; bin=1 (or another number) reads them in their own units"),
         _ => warning.to_string(),
     }
 }

@@ -76,7 +76,8 @@ impl PostArguments {
     #[pyo3(signature = (
         *, topic = Vec::new(), since = None, until = None, bin = "day", timezone = "UTC", reposts = "keep",
         lang = Vec::new(), any_language = false, min_posts = 1, users = None, hypotheses = 2, scorer = "builtin",
-        model = None, carry_forward = false, preset = None, columns = Vec::new(), max_bad = None
+        model = None, carry_forward = false, preset = None, columns = Vec::new(), max_bad = None, date_order = None,
+        score_range = None
     ))]
     fn new(
         topic: Vec<String>,
@@ -96,6 +97,8 @@ impl PostArguments {
         preset: Option<&str>,
         columns: Vec<(String, String)>,
         max_bad: Option<&str>,
+        date_order: Option<&str>,
+        score_range: Option<&str>,
     ) -> PyResult<Self> {
         if any_language && !lang.is_empty() {
             return Err(PyValueError::new_err("lang and any_language contradict each other; give one of them"));
@@ -131,7 +134,9 @@ impl PostArguments {
                 other => return Err(no_choice("scorer", other, "builtin, roberta or column")),
             },
             carry_forward,
+            score_range: score_range.map(|text| parsed("score_range", text)).transpose()?,
             preset: preset.map(preset_named).transpose()?,
+            date_order: date_order.map(|text| parsed("date_order", text)).transpose()?,
             columns,
             max_bad: max_bad.map(|text| parsed("max_bad", text)).transpose()?.unwrap_or_default(),
         };
@@ -146,9 +151,9 @@ fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
 }
 
 fn preset_named(name: &str) -> PyResult<Preset> {
-    let presets = [Preset::XV2, Preset::XV1, Preset::Bluesky, Preset::Mastodon, Preset::FourCat];
-    let found = presets.into_iter().find(|preset| preset.to_string() == name);
-    found.ok_or_else(|| no_choice("preset", name, "x-v2, x-v1, bluesky, mastodon or 4cat"))
+    let found = Preset::ALL.into_iter().find(|preset| preset.to_string() == name);
+    let known = "x-v2, x-v1, x-archive, bluesky, mastodon, reddit, telegram, zeeschuimer or 4cat";
+    found.ok_or_else(|| no_choice("preset", name, known))
 }
 
 /// The text model that a scorer needs, and no other has.
@@ -209,7 +214,7 @@ pub(crate) fn beliefs_from_posts<'py>(
         let mut numbers = Vec::new();
         beliefs.visit(|cell| {
             probabilities(cell.ratios[..hypotheses.len() - 1].iter().copied(), &mut numbers);
-            let time = beliefs.calendar().show(cell.slot.start);
+            let time = beliefs.time_of(cell.slot);
             columns.push(time, beliefs.user(cell.user), &numbers, cell.posts);
             progress::check().map_err(PyError::from)
         })?;

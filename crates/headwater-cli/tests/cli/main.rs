@@ -5,6 +5,7 @@
 mod commands;
 mod discover;
 mod folders;
+mod formats;
 mod place;
 mod posts;
 mod report;

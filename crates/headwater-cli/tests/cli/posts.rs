@@ -274,7 +274,7 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
         let error = place.refused(&beliefs(posts, more), 1);
         parts.iter().for_each(|part| assert!(error.contains(part), "{part}: {error}"));
     };
-    told("image.png", &[], &["image.png: is not text; wanted CSV, JSON lines or Parquet"]);
+    told("image.png", &[], &["image.png: is not text; wanted CSV, JSON or Parquet"]);
     told("prose.txt", &[], &["prose.txt: there is no user, no time", "found the columns It was a bright cold day"]);
     told(
         "names.csv",
@@ -310,7 +310,7 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
         assert!(error.contains(told), "{error}");
     }
     place.write("pretty.json", "[\n  {\n    \"user\": \"ann\"\n  }\n]\n");
-    told("pretty.json", &[], &["error: pretty.json: is JSON spread over many lines", "jq -c '.[]' FILE"]);
+    told("pretty.json", &[], &["error: pretty.json: there is no time; found the keys user"]);
     let usage = |more: &[&str], part: &str| {
         let error = place.refused(&beliefs("posts.csv", more), 2);
         assert!(error.contains(part), "{part}: {error}");

@@ -67,7 +67,7 @@ impl ArrowRows {
                 let place = RecordPlace { file: self.file.clone(), line: self.line };
                 return Ok(Some(match batch.cells(row) {
                     Ok(cells) => Ok(RawRecord { place, row: RecordValue::Cells(batch.columns.clone(), cells) }),
-                    Err(error) => Err(BadRow { place, reason: error.to_string() }),
+                    Err(error) => Err(BadRow::new(place, error.to_string())),
                 }));
             }
             match self.batches.next() {

@@ -6,13 +6,19 @@
 //! A quote that belongs to the text but opens a cell joins rows to one: up to the next such quote, or to the end. Such
 //! rows are told from posts of several lines by what their lines hold, and every one of them is bad.
 
-use super::{BadRow, ByteStream, ColumnNames, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue, parse_time};
+use super::record::RowError;
+use super::{
+    BadRow, ByteStream, ColumnNames, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue, RowProblem, is_time,
+};
 use crate::Error;
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+
+/// What is said of a row that is not text.
+const NOT_UTF_8: &str = "is not UTF-8 text";
 
 /// The delimiter of a table that begins like this.
 pub(crate) fn delimiter(head: &[u8]) -> u8 {
@@ -128,11 +134,8 @@ impl CsvTable {
         let mut record = ByteRecord::new();
         reader.read_byte_record(&mut record).map_err(|error| broken(error, &file, 1))?;
         let returns = strip_return(&mut record);
-        let header = StringRecord::from_byte_record(record.clone()).map_err(|_| Error::Line {
-            path: file.to_path_buf(),
-            line: 1,
-            problem: "is not UTF-8 text".into(),
-        })?;
+        let header =
+            StringRecord::from_byte_record(record.clone()).map_err(|_| Error::Encoding { path: file.to_path_buf() })?;
         let names: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
         let columns = Arc::new(ColumnNames::new(names));
         if let Some(twice) = columns.repeated() {
@@ -152,7 +155,7 @@ impl CsvTable {
     pub fn next(&mut self) -> Result<Option<Result<RawRecord, BadRow>>, Error> {
         if let Some(line) = self.waiting.pop_front() {
             let reason = format!("is part of a cell, because of a quote on line {}; mend that", self.opened);
-            return Ok(Some(Err(BadRow { place: RecordPlace { file: self.file.clone(), line }, reason })));
+            return Ok(Some(Err(BadRow::new(RecordPlace { file: self.file.clone(), line }, reason))));
         }
         let (line, several) = loop {
             self.reader.get_mut().left = LONGEST_RECORD;
@@ -186,7 +189,7 @@ impl CsvTable {
             let reason = format!(
                 "a quote is opened here and never closed, so the {lines} lines up to the end of the file are one cell; close it, or double it if it belongs to the text"
             );
-            return Ok(Some(Err(BadRow { place, reason })));
+            return Ok(Some(Err(BadRow::new(place, reason))));
         }
         if let Some(last) = others.last() {
             self.opened = line;
@@ -195,16 +198,16 @@ impl CsvTable {
                 "a quote opened here is closed by one on line {} only, and what is between them looks like rows; close it here, or double it if it belongs to the text",
                 line + last
             );
-            return Ok(Some(Err(BadRow { place, reason })));
+            return Ok(Some(Err(BadRow::new(place, reason))));
         }
         let (met, wanted) = (self.record.len(), self.columns.names().len());
         if met != wanted {
             let reason = format!("has {met} cells where the header has {wanted}; quote cells that hold delimiters");
-            return Ok(Some(Err(BadRow { place, reason })));
+            return Ok(Some(Err(BadRow::new(place, reason))));
         }
         Ok(Some(match StringRecord::from_byte_record(std::mem::take(&mut self.record)) {
             Ok(cells) => Ok(RawRecord { place, row: RecordValue::Cells(self.columns.clone(), cells) }),
-            Err(_) => Err(BadRow { place, reason: "is not UTF-8 text".to_owned() }),
+            Err(_) => Err(BadRow::with(place, RowError::new(RowProblem::Encoding, NOT_UTF_8))),
         }))
     }
 }
@@ -221,7 +224,7 @@ const SHORTEST_TIME: usize = "20240501".len();
 fn joined(record: &ByteRecord, delimiter: u8, wanted: usize) -> Vec<u64> {
     let time = |cell: &[u8]| {
         let text = std::str::from_utf8(cell).ok().map(str::trim).filter(|text| text.len() >= SHORTEST_TIME);
-        text.and_then(parse_time).is_some()
+        text.is_some_and(is_time)
     };
     let (mut offset, mut others, mut fitting) = (0, Vec::new(), 0);
     let mut times: Vec<usize> = Vec::new();

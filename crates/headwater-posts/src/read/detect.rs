@@ -1,8 +1,9 @@
 //! What a stream of bytes is: compression and format are told from its first bytes.
 
-use super::csv;
+use super::encoding::{DecodedText, MetEncodings};
+use super::unpack::unpacked;
+use super::{csv, document};
 use crate::Error;
-use headwater_files::LimitedExpansion;
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -30,7 +31,7 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// Looks at the first bytes without losing them.
-fn peek(mut from: ByteStream, path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
+pub(super) fn peek(mut from: ByteStream, path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
     let mut head = Vec::new();
     (&mut from).take(HEAD as u64).read_to_end(&mut head).map_err(Error::io(path, "cannot read"))?;
     Ok((head.clone(), Box::new(Cursor::new(head).chain(from))))
@@ -46,44 +47,41 @@ pub(crate) fn open_text(path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
         }
         Box::new(File::open(path).map_err(Error::io(path, "cannot read"))?)
     };
-    unpacked(stream, path)
+    text_of(stream, path, Some(path).filter(|path| path.is_file()), MetEncodings::default())
 }
 
-/// Undoes the compression and takes a byte order mark off; returns the first bytes along with all of them.
-pub(super) fn unpacked(stream: ByteStream, path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
-    let stored = Arc::new(AtomicU64::new(0));
-    let (mut head, mut stream) = peek(Box::new(Counted { from: stream, bytes: stored.clone() }), path)?;
-    if head.starts_with(&[0x1f, 0x8b]) {
-        let decoder = flate2::read::MultiGzDecoder::new(stream);
-        (head, stream) = peek(Box::new(LimitedExpansion::new(decoder, stored)), path)?;
-    } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let decoder = zstd::Decoder::new(stream).map_err(Error::io(path, "cannot read"))?;
-        (head, stream) = peek(Box::new(LimitedExpansion::new(decoder, stored)), path)?;
-    }
-    const MARK: &[u8] = b"\xef\xbb\xbf";
-    if head.starts_with(MARK) {
-        head.drain(..MARK.len());
-        let mut mark = [0; MARK.len()];
-        stream.read_exact(&mut mark).map_err(Error::io(path, "cannot read"))?;
-    }
-    Ok((head, stream))
+/// Undoes compression and decodes the text; returns its first bytes along with all of them. `place` is where the file can be
+/// opened again.
+pub(super) fn text_of(
+    stream: ByteStream,
+    path: &Path,
+    place: Option<&Path>,
+    met: MetEncodings,
+) -> Result<(Vec<u8>, ByteStream), Error> {
+    let (head, stream) = unpacked(stream, path, place)?;
+    let text = DecodedText::new(&head, stream, met).map_err(Error::io(path, "cannot read"))?;
+    peek(Box::new(text), path)
 }
 
 /// What the first bytes look like.
 #[derive(Debug, PartialEq)]
 pub(super) enum Looks {
-    Json,
-    Table { delimiter: u8 },
+    Lines,
+    /// After so many bytes.
+    Document {
+        skip: usize,
+    },
+    Table {
+        delimiter: u8,
+    },
 }
 
 /// Tells objects from tables, and both from what is neither.
 pub(super) fn looks_like(head: &[u8], path: &Path) -> Result<Looks, Error> {
-    let not = |what: &str| Error::file(path, format!("{what}; wanted CSV, JSON lines or Parquet, plain, gzip or zstd"));
+    let not = |what: &str| Error::file(path, format!("{what}; wanted CSV, JSON or Parquet"));
     let problem = match head {
         [] => Some("is empty"),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("is UTF-16 text: save it as UTF-8"),
         [b'P', b'A', b'R', b'1', ..] => Some("is Parquet in a pipe or a compressed file: give the plain file"),
-        [b'P', b'K', 3, 4, ..] => Some("is a zip archive or an Excel workbook: unpack it, or export it as CSV"),
         _ if head.contains(&0) => Some("is not text"),
         _ => None,
     };
@@ -95,11 +93,15 @@ pub(super) fn looks_like(head: &[u8], path: &Path) -> Result<Looks, Error> {
         && error.error_len().is_some()
         && error.valid_up_to() < head.iter().position(|byte| *byte == b'\n').unwrap_or(head.len())
     {
-        return Err(not("begins with bytes that are not UTF-8 text"));
+        return Err(Error::Encoding { path: path.to_owned() });
+    }
+    if let Some(skip) = document::script(head) {
+        return Ok(Looks::Document { skip });
     }
     match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => Err(not("is empty")),
-        Some(b'{' | b'[') => Ok(Looks::Json),
+        Some(b'{' | b'[') if document::is_document(head, head.len() < HEAD) => Ok(Looks::Document { skip: 0 }),
+        Some(b'{' | b'[') => Ok(Looks::Lines),
         Some(_) => Ok(Looks::Table { delimiter: csv::delimiter(head) }),
     }
 }

@@ -31,6 +31,20 @@ pub(crate) fn plain(html: &str) -> String {
     text
 }
 
+/// A text with its entities decoded, and everything else as it is.
+pub(crate) fn entities(text: &str) -> String {
+    let mut decoded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('&') {
+        decoded.push_str(&rest[..start]);
+        let (character, length) = entity(&rest[start..]);
+        decoded.push(character);
+        rest = &rest[start + length..];
+    }
+    decoded.push_str(rest);
+    decoded
+}
+
 /// The character at the start of a text that begins with `&`, and how many bytes stood for it.
 fn entity(text: &str) -> (char, usize) {
     const LONGEST: usize = 12;

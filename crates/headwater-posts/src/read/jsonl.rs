@@ -1,7 +1,8 @@
-//! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is not JSON is bad. A file whose
-//! first line only begins an object or a list, and that goes on so, is JSON over many lines and refused as a whole.
+//! JSON lines: bytes in, one object per line out. An empty line is nothing; a line that is not JSON is bad. JSON that is spread
+//! over many lines is read by [`super::document`].
 
-use super::{BadRow, ByteStream, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue};
+use super::record::RowError;
+use super::{BadRow, ByteStream, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue, RowProblem};
 use crate::Error;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -14,21 +15,13 @@ pub struct JsonLines {
     file: Arc<Path>,
     line: u64,
     buffer: Vec<u8>,
-    /// The character with which the first line begins something that it does not end.
-    begun: Option<char>,
-    /// Lines that are objects or lists, and lines that are not JSON.
-    whole: u64,
-    broken: u64,
 }
-
-/// This many lines without one object say enough.
-const ENOUGH: u64 = 20;
 
 impl JsonLines {
     /// Of a stream.
     pub fn new(from: ByteStream, file: Arc<Path>) -> Self {
         let reader = BufReader::with_capacity(1 << 18, from);
-        JsonLines { reader, file, line: 0, buffer: Vec::new(), begun: None, whole: 0, broken: 0 }
+        JsonLines { reader, file, line: 0, buffer: Vec::new() }
     }
 
     /// The next object.
@@ -40,13 +33,10 @@ impl JsonLines {
             let count = limited.read_until(b'\n', &mut self.buffer).map_err(Error::io(&self.file, "cannot read"))?;
             self.line += 1;
             if count == 0 {
-                return if self.broken > self.whole { self.spread().map(|()| None) } else { Ok(None) };
+                return Ok(None);
             }
             if count == LONGEST_RECORD && self.buffer.last() != Some(&b'\n') {
-                let problem = format!(
-                    "the line does not end within {} MB; wanted one post per line (jq -c '.[]' makes such lines of a list)",
-                    count >> 20
-                );
+                let problem = format!("the line does not end within {} MB; wanted one post per line", count >> 20);
                 return Err(Error::Line { path: self.file.to_path_buf(), line: self.line, problem });
             }
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
@@ -55,38 +45,22 @@ impl JsonLines {
             let place = RecordPlace { file: self.file.clone(), line: self.line };
             if too_many_values(&self.buffer) {
                 let reason = "holds more objects and values than a post has; wanted one post per line".to_owned();
-                self.broken += 1;
-                return Ok(Some(Err(BadRow { place, reason })));
+                return Ok(Some(Err(BadRow::new(place, reason))));
             }
-            let value = match serde_json::from_slice::<Value>(&self.buffer) {
-                Ok(value) => value,
-                Err(error) => {
-                    if error.is_eof() && self.whole + self.broken == 0 {
-                        self.begun = Some(if self.buffer.trim_ascii_start().starts_with(b"[") { '[' } else { '{' });
-                    }
-                    self.broken += 1;
-                    if self.whole == 0 && self.broken >= ENOUGH {
-                        self.spread()?;
-                    }
-                    return Ok(Some(Err(BadRow { place, reason: problem(&error) })));
+            let found = match serde_json::from_slice::<Value>(&self.buffer) {
+                Ok(value) => Ok(RawRecord { place, row: RecordValue::Json(value) }),
+                Err(_) if std::str::from_utf8(&self.buffer).is_err() => {
+                    Err(BadRow::with(place, RowError::new(RowProblem::Encoding, "is not UTF-8 text")))
                 }
+                Err(error) => Err(BadRow::new(place, problem(&error))),
             };
-            self.whole += u64::from(value.is_object() || value.is_array());
-            return Ok(Some(Ok(RawRecord { place, row: RecordValue::Json(value) })));
+            return Ok(Some(found));
         }
-    }
-
-    /// Refuses a file that is JSON, but not a post per line.
-    fn spread(&self) -> Result<(), Error> {
-        let Some(begun) = self.begun else { return Ok(()) };
-        let cure = if begun == '[' { "jq -c '.[]'" } else { "jq -c ." };
-        let problem = format!("is JSON spread over many lines; wanted one post per line: {cure} FILE > posts.jsonl");
-        Err(Error::file(&self.file, problem))
     }
 }
 
 /// Whether the values of a line would take far more memory than its text: an object of few bytes takes hundreds.
-fn too_many_values(line: &[u8]) -> bool {
+pub(super) fn too_many_values(line: &[u8]) -> bool {
     const MOST_BYTES: usize = 128 << 20;
     const OBJECT: usize = 700;
     const VALUE: usize = 64;
@@ -127,22 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn json_over_many_lines_is_refused_with_the_cure() {
-        let post = "  {\n    \"user\": \"ann\",\n    \"time\": 1,\n    \"text\": \"x\"\n  }";
-        for posts in [1, 2, 50] {
-            let list = format!("[\n{}\n]\n", vec![post; posts].join(",\n"));
-            let told = read("p.json", list.as_bytes()).unwrap_err();
-            assert_eq!(
-                told,
-                "p.json: is JSON spread over many lines; wanted one post per line: jq -c '.[]' FILE > posts.jsonl"
-            );
-        }
-        let inline = "[\n{\"user\": 1},\n{\"user\": 2}\n]\n";
-        assert!(read("p.json", inline.as_bytes()).unwrap_err().contains("jq -c '.[]'"));
-        assert!(read("p.json", post.as_bytes()).unwrap_err().contains("jq -c . FILE"));
-        // A line that is cut off does not make a file of lines something else.
+    fn a_line_that_is_cut_off_does_not_make_a_file_of_lines_something_else() {
         let cut = [&b"{\"a\":\n"[..], &b"{\"a\": 1}\n".repeat(2)].concat();
         assert_eq!(read("p.jsonl", &cut).unwrap().len(), 3);
+        let bad = read("p.jsonl", b"{\"a\": 1}\n{\"a\": \"\xc3\x28 \xc3\xbc\"}\n").unwrap();
+        assert!(bad[1].as_ref().unwrap_err().ends_with("is not UTF-8 text"));
     }
 
     #[test]

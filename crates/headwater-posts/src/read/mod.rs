@@ -1,29 +1,36 @@
 //! Readers: paths in, records out, one at a time.
 //!
-//! A [`RawRecord`] is one row as it stands in the file: the cells of a table ([`csv`], [`arrow`]) or the object of a line
-//! ([`jsonl`]). What it means is decided by [`crate::reader`]. The format and the compression are told from the first
+//! A [`RawRecord`] is one row as it stands in the file: the cells of a table ([`csv`], [`arrow`]), the object of a line ([`jsonl`])
+//! or of a list ([`document`]). What it means is decided by [`crate::reader`]. The format and the compression are told from the first
 //! bytes, so that pipes and odd names work; memory is bounded by [`LONGEST_RECORD`], whatever the file holds.
 
 pub mod arrow;
 pub mod csv;
 mod detect;
+pub mod document;
+mod encoding;
 pub(crate) mod html;
 pub mod jsonl;
 pub(crate) mod preset;
 mod record;
+mod tar;
 mod time;
+mod unpack;
 
 pub use detect::ByteStream;
 pub(crate) use detect::open_text;
+pub use encoding::Encoding;
+pub(crate) use encoding::MetEncodings;
 pub use preset::{OtherFormat, Preset};
+pub(crate) use record::RowError;
 pub(crate) use record::lookup;
-pub use record::{BadRow, ColumnNames, RawRecord, RecordPlace, RecordValue};
-pub(crate) use time::WANTED as WANTED_TIME;
-pub use time::parse_time;
+pub use record::{BadRow, ColumnNames, RawRecord, RecordPlace, RecordValue, RowProblem};
+pub use time::{DateOrder, parse_time};
+pub(crate) use time::{MILLIONTHS, TimeFormat, is_time};
 
 use crate::Error;
 use arrow_array::RecordBatch;
-use detect::{Counted, Looks, looks_like, unpacked};
+use detect::{Counted, Looks, looks_like, text_of};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -62,11 +69,13 @@ pub struct Records {
     current: Option<RecordSource>,
     bytes: Arc<AtomicU64>,
     total: Option<u64>,
+    met: MetEncodings,
 }
 
 enum RecordSource {
     Csv(csv::CsvTable),
     Jsonl(jsonl::JsonLines),
+    Document(document::JsonDocument),
     Arrow(Box<arrow::ArrowRows>),
 }
 
@@ -80,20 +89,23 @@ impl Records {
             waiting: paths.into_iter(),
             current: None,
             bytes: Arc::new(AtomicU64::new(0)),
+            met: MetEncodings::default(),
         })
     }
 
     /// From bytes in memory or from elsewhere, under a name.
     pub fn from_stream(stream: ByteStream, name: &Path) -> Result<Self, Error> {
-        let current = Some(understand(stream, Arc::from(name))?);
-        Ok(Records { waiting: Vec::new().into_iter(), current, bytes: Arc::new(AtomicU64::new(0)), total: None })
+        let met = MetEncodings::default();
+        let current = Some(understand(stream, Arc::from(name), None, &met)?);
+        Ok(Records { waiting: Vec::new().into_iter(), current, bytes: Arc::new(AtomicU64::new(0)), total: None, met })
     }
 
     /// From tables in memory, under a name.
     pub fn from_batches(batches: Vec<RecordBatch>, name: &Path) -> Self {
         let rows = arrow::ArrowRows::from_batches(batches, Arc::from(name));
         let current = Some(RecordSource::Arrow(Box::new(rows)));
-        Records { waiting: Vec::new().into_iter(), current, bytes: Arc::new(AtomicU64::new(0)), total: None }
+        let met = MetEncodings::default();
+        Records { waiting: Vec::new().into_iter(), current, bytes: Arc::new(AtomicU64::new(0)), total: None, met }
     }
 
     /// The next record; one that cannot be read is [`BadRow`] and the next may be fine, an error ends it all.
@@ -104,6 +116,7 @@ impl Records {
                 None => None,
                 Some(RecordSource::Csv(table)) => table.next()?,
                 Some(RecordSource::Jsonl(lines)) => lines.next()?,
+                Some(RecordSource::Document(document)) => document.next()?,
                 Some(RecordSource::Arrow(rows)) => rows.next()?,
             };
             if found.is_some() {
@@ -111,7 +124,7 @@ impl Records {
             }
             match self.waiting.next() {
                 None => return Ok(None),
-                Some(path) => self.current = Some(open(&path, &self.bytes)?),
+                Some(path) => self.current = Some(open(&path, &self.bytes, &self.met)?),
             }
         }
     }
@@ -121,7 +134,7 @@ impl Records {
         match self.current.as_ref()? {
             RecordSource::Csv(table) => Some(table.header()),
             RecordSource::Arrow(rows) => rows.header(),
-            RecordSource::Jsonl(_) => None,
+            RecordSource::Jsonl(_) | RecordSource::Document(_) => None,
         }
     }
 
@@ -130,13 +143,18 @@ impl Records {
         self.bytes.clone()
     }
 
+    /// The encodings that were met and decoded so far.
+    pub(crate) fn met(&self) -> MetEncodings {
+        self.met.clone()
+    }
+
     /// Bytes there are, unless one of the files is a pipe.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
 }
 
-fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<RecordSource, Error> {
+fn open(path: &Path, bytes: &Arc<AtomicU64>, met: &MetEncodings) -> Result<RecordSource, Error> {
     let name: Arc<Path> = Arc::from(path);
     if path.is_dir() {
         let pattern = path.join("*.csv");
@@ -158,16 +176,44 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>) -> Result<RecordSource, Error> {
         let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
         Box::new(Counted { from: file, bytes: bytes.clone() })
     };
-    understand(stream, name)
+    understand(stream, name, Some(path).filter(|path| path.is_file()), met)
 }
 
-/// A text of either kind, plain or compressed.
-fn understand(stream: ByteStream, name: Arc<Path>) -> Result<RecordSource, Error> {
-    let (head, stream) = unpacked(stream, &name)?;
+/// A text of any kind, plain, compressed or in an archive; `place` is where it can be opened again.
+fn understand(
+    stream: ByteStream,
+    name: Arc<Path>,
+    place: Option<&Path>,
+    met: &MetEncodings,
+) -> Result<RecordSource, Error> {
+    let (head, mut stream) = text_of(stream, &name, place, met.clone())?;
     Ok(match looks_like(&head, &name)? {
-        Looks::Json => RecordSource::Jsonl(jsonl::JsonLines::new(stream, name)),
+        Looks::Lines => RecordSource::Jsonl(jsonl::JsonLines::new(stream, name)),
+        Looks::Document { skip } => {
+            stream.read_exact(&mut vec![0; skip]).map_err(Error::io(&name, "cannot read"))?;
+            RecordSource::Document(document::JsonDocument::new(stream, name))
+        }
         Looks::Table { delimiter } => RecordSource::Csv(csv::CsvTable::new(stream, name, delimiter)?),
     })
+}
+
+/// The name of the account of an archive of X, which stands in a file beside the posts.
+pub(crate) fn archive_account(tweets: &Path) -> Option<String> {
+    const ACCOUNT: &str = "account.js";
+    const MOST: u64 = 1 << 20;
+    let beside = || {
+        let mut bytes = Vec::new();
+        File::open(tweets.with_file_name(ACCOUNT)).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    let zip = File::open(tweets).ok().and_then(|mut file| {
+        let mut magic = [0; 4];
+        file.read_exact(&mut magic).ok()?;
+        (&magic == b"PK\x03\x04").then_some(())
+    });
+    let bytes = if zip.is_some() { unpack::small_file_of_zip(tweets, ACCOUNT) } else { beside() }?;
+    let list: serde_json::Value = serde_json::from_slice(bytes.get(document::script(&bytes)?..)?).ok()?;
+    preset::text_at(list.get(0)?, &["account", "username"]).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -217,10 +263,9 @@ pub(crate) mod tests {
     fn what_is_no_table_is_said_to_be_none() {
         let said = |content: &[u8]| read("x", content).unwrap_err();
         assert!(said(b"").contains("x: is empty"));
-        assert!(said(b"\xff\xfeu\0").contains("UTF-16"));
-        assert!(said(b"PK\x03\x04rest").contains("Excel"));
+        assert!(said(b"PK\x03\x04rest").contains("not a whole zip archive"));
         assert!(said(b"\x89PNG\r\n\x1a\n\0\0").contains("not text"));
-        assert!(said(b"\xe9t\xe9;b\n").contains("not UTF-8"));
+        assert!(said(b"\xea\xe0\xf8\xe0;b\n").contains("not UTF-8"));
         assert!(said(b"PAR1").contains("whole Parquet"));
     }
 

@@ -113,13 +113,63 @@ impl std::fmt::Display for RecordPlace {
     }
 }
 
+/// What is wrong with a row, where the other rows of its file are likely to have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[non_exhaustive]
+pub enum RowProblem {
+    /// Something of this row.
+    #[default]
+    Row,
+    /// It is not UTF-8 text, and not certainly anything else.
+    Encoding,
+    /// Its date may be read in two ways.
+    DateOrder,
+    /// Its time is not the plain number that was asked for.
+    NumericTime,
+    /// Its score is not within the range.
+    ScoreRange,
+}
+
+/// Why a row is no post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RowError {
+    pub(crate) problem: RowProblem,
+    pub(crate) reason: String,
+}
+
+impl RowError {
+    pub(crate) fn new(problem: RowProblem, reason: impl Into<String>) -> Self {
+        RowError { problem, reason: reason.into() }
+    }
+}
+
+impl From<String> for RowError {
+    fn from(reason: String) -> Self {
+        RowError::new(RowProblem::Row, reason)
+    }
+}
+
 /// A row that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BadRow {
     /// Where it stands.
     pub place: RecordPlace,
+    /// Whether others are likely to have the same.
+    pub problem: RowProblem,
     /// What was met and what would be right.
     pub reason: String,
+}
+
+impl BadRow {
+    /// A row with a fault of its own.
+    pub fn new(place: RecordPlace, reason: impl Into<String>) -> Self {
+        BadRow { place, problem: RowProblem::Row, reason: reason.into() }
+    }
+
+    pub(crate) fn with(place: RecordPlace, error: RowError) -> Self {
+        BadRow { place, problem: error.problem, reason: error.reason }
+    }
 }
 
 impl std::fmt::Display for BadRow {

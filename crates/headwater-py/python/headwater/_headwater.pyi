@@ -334,6 +334,8 @@ class PostOptions:
         preset: str | None = None,
         columns: Sequence[tuple[str, str]] = ...,  # field, column
         max_bad: str | None = None,
+        date_order: str | None = None,  # "mdy", "dmy"
+        score_range: str | None = None,  # "-1..1"
     ) -> PostOptions: ...
 
 @final

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 PostsLike: TypeAlias = "PathLike | Sequence[PathLike] | ArrowStream"
+Preset: TypeAlias = (
+    'Literal["x-v2", "x-v1", "x-archive", "bluesky", "mastodon", "reddit", "telegram", "zeeschuimer", "4cat"]'
+)
 Common: TypeAlias = "Literal['network'] | Mapping[str, object] | None"
 
 
@@ -33,7 +36,7 @@ class PostOptions(TypedDict, total=False):
     topic: str | Sequence[str] | None
     since: str | datetime.date | None
     until: str | datetime.date | None
-    bin: str
+    bin: str | float
     timezone: str | datetime.tzinfo
     reposts: Literal["keep", "drop"]
     lang: str | Sequence[str] | None
@@ -44,7 +47,9 @@ class PostOptions(TypedDict, total=False):
     scorer: Literal["builtin", "roberta", "column"]
     model: PathLike | None
     carry_forward: bool
-    preset: Literal["x-v2", "x-v1", "bluesky", "mastodon", "4cat"] | None
+    preset: Preset | None
+    date_order: Literal["mdy", "dmy"] | None
+    score_range: tuple[float, float] | str | None
     columns: Mapping[str, str] | None
     max_bad: int | float | str | None
 
@@ -55,7 +60,7 @@ def beliefs_from_posts(
     topic: str | Sequence[str] | None = None,
     since: str | datetime.date | None = None,
     until: str | datetime.date | None = None,
-    bin: str = "day",
+    bin: str | float = "day",
     timezone: str | datetime.tzinfo = "UTC",
     reposts: Literal["keep", "drop"] = "keep",
     lang: str | Sequence[str] | None = None,
@@ -66,14 +71,19 @@ def beliefs_from_posts(
     scorer: Literal["builtin", "roberta", "column"] = "builtin",
     model: PathLike | None = None,
     carry_forward: bool = False,
-    preset: Literal["x-v2", "x-v1", "bluesky", "mastodon", "4cat"] | None = None,
+    preset: Preset | None = None,
+    date_order: Literal["mdy", "dmy"] | None = None,
+    score_range: tuple[float, float] | str | None = None,
     columns: Mapping[str, str] | None = None,
     max_bad: int | float | str | None = None,
     progress: ProgressLike = False,
 ) -> Frame:
     """Turns posts into beliefs: a row per user and time bin with posts about the topic.
 
-    `posts` is a data frame, a file (CSV, JSON lines, Parquet; plain, gzip or zstd), or several. `columns` maps
+    `posts` is a data frame, a file (CSV, JSON, Parquet; plain, compressed or in an archive), or several. Files of
+    platforms are recognised; `preset` names the platform. `date_order` says whether the month ("mdy") or the day ("dmy")
+    comes first in dates whose year is last; `score_range` (-1, 1) is the range of the column score. Where times are plain
+    numbers, `bin` is a number in their units, and `time` the number of the bin. `columns` maps
     fields to columns, ``{"text": "body", "user": "author.handle"}``; `users` is a file or a list of names; `max_bad` a
     share (0.05, "5%") or a number of rows that may be unreadable. The rest are the options of ``headwater beliefs``.
 
@@ -103,6 +113,8 @@ def beliefs_from_posts(
         model=model,
         carry_forward=carry_forward,
         preset=preset,
+        date_order=date_order,
+        score_range=score_range,
         columns=columns,
         max_bad=max_bad,
     )
@@ -315,6 +327,11 @@ def _options(options: PostOptions) -> _headwater.PostOptions:
         given["users"] = os.fspath(users) if path else [str(user) for user in users]
     if "columns" in given:
         given["columns"] = list(given["columns"].items())
+    if "bin" in given:
+        given["bin"] = str(given["bin"])
+    if not isinstance(given.get("score_range", ""), str):
+        low, high = given["score_range"]
+        given["score_range"] = f"{low}..{high}"
     if "max_bad" in given:
         most = given["max_bad"]
         given["max_bad"] = f"{100 * most:g}%" if isinstance(most, float) else str(most)
