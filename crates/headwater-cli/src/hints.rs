@@ -72,7 +72,7 @@ impl From<Posts> for CliError {
 }
 
 /// How to make UTF-8 of a text. Rows of another encoding are not bad rows, and skipping them would lose a language.
-const ENCODING: &str = "save the file as UTF-8, or convert it: iconv -f WINDOWS-1250 -t UTF-8 FILE > posts.csv, with the encoding that the program which wrote it used";
+const ENCODING: &str = "save the file as UTF-8, or convert it: iconv -f WINDOWS-1250 -t UTF-8 FILE > posts.csv, with the encoding of the program that wrote it; iconv -c -t UTF-8 drops damaged bytes from UTF-8 text";
 
 /// What cures rows that have the same wrong.
 fn problem_cure(problem: RowProblem) -> Option<&'static str> {

@@ -88,6 +88,15 @@ fn a_megabyte_takes_bounded_memory_and_time() {
     assert!(within_limits("objects", || panel(&lines)).is_err());
     assert!(within_limits("object", || panel(line.as_bytes())).is_err());
 
+    // What stands beside the messages of a chat is not copied to each of them.
+    let beside = format!("\"x\":[{}0]", "{},".repeat(100_000));
+    let document =
+        format!("{{{beside},\"name\":\"{}\",\"messages\":[{}0]}}", "n".repeat(200_000), "{},".repeat(150_000));
+    assert!(document.len() < 1 << 20);
+    assert!(within_limits("document", || panel(document.as_bytes())).is_err());
+    let chat = format!("{{\"name\":\"{}\",\"messages\":[{}0]}}", "n".repeat(900_000), "{},".repeat(30_000));
+    assert!(within_limits("chat", || panel(chat.as_bytes())).is_err());
+
     let mut wide = "user,time,score".to_owned();
     (0..150_000).for_each(|column| write!(wide, ",c{column}").unwrap());
     wide += "\n";

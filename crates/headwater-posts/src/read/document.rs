@@ -228,8 +228,9 @@ impl JsonDocument {
         let inner = match first {
             Some(b'[') if LISTS.contains(&key.as_str()) => {
                 // Only messages are numbered within their chat.
-                let chat = (key == "messages").then(|| serde_json::from_slice(&[b"{", &members[..], b"}"].concat()));
-                Some(Level::Records { chat: chat.and_then(Result::ok) })
+                let named = key == "messages" && !too_many_values(&members);
+                let chat = named.then(|| serde_json::from_slice(&[b"{", &members[..], b"}"].concat()));
+                Some(Level::Records { chat: chat.and_then(Result::ok).map(|members| chat_of(&members)) })
             }
             Some(b'[') if chats && key == CHAT_LIST => Some(Level::Chats),
             Some(b'{') if CHATS.contains(&key.as_str()) => Some(self.object(true)),
@@ -323,6 +324,17 @@ impl JsonDocument {
     fn too_long(&self) -> Error {
         self.problem(&format!("a value does not end within {} MB; wanted posts", LONGEST_RECORD >> 20))
     }
+}
+
+/// What a chat says of itself, which every message of it gets: little, whatever else stands beside the messages.
+pub(crate) fn chat_of(members: &Value) -> Value {
+    const LONGEST: usize = 256;
+    let short = |key: &&str| {
+        let value = members.get(key)?;
+        let fits = value.is_number() || value.as_str().is_some_and(|text| text.len() <= LONGEST);
+        fits.then(|| ((*key).to_owned(), value.clone()))
+    };
+    Value::Object(["id", "name", "type"].iter().filter_map(short).collect())
 }
 
 /// A message with its chat.

@@ -13,7 +13,7 @@ mod x;
 mod zeeschuimer;
 
 use super::ColumnNames;
-use super::document::{LISTS, with_chat};
+use super::document::{LISTS, chat_of, with_chat};
 use crate::post::PostDraft;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -242,10 +242,7 @@ impl Preset {
         }
         // A whole answer or export on one line.
         if let Some(list) = list_of(value) {
-            let chat = value.get("messages").and_then(|_| value.as_object()).map(|object| {
-                let members = object.iter().filter(|(_, value)| !value.is_array());
-                Value::Object(members.map(|(key, value)| (key.clone(), value.clone())).collect())
-            });
+            let chat = value.get("messages").map(|_| chat_of(value));
             return list.iter().flat_map(|value| self.posts(&with_chat(value.clone(), chat.as_ref()))).collect();
         }
         match self {
