@@ -303,3 +303,39 @@ def test_warnings_speak_of_keywords(posts: pandas.DataFrame) -> None:
     assert not any("--" in text for text in texts)
     with pytest.warns(headwater.HeadwaterWarning, match="and 2 more unreadable rows"):
         discover(posts.assign(time=["?"] * 7 + list(posts["time"][7:])), bootstrap=0, null=0, rounds=2, max_bad=10)
+
+
+def test_dates_with_the_year_last_need_an_order() -> None:
+    posts = pandas.DataFrame({"user": ["ann", "bob"], "time": ["05/01/2024", "05/13/2024"], "text": ["great", "awful"]})
+    with pytest.raises(ValueError, match="date_order=\"mdy\""):
+        beliefs_from_posts(posts)
+    said = beliefs_from_posts(posts, date_order="mdy")
+    assert [str(time)[:10] for time in said["time"]] == ["2024-05-01", "2024-05-13"]
+
+
+def test_scores_and_times_in_units_of_their_own() -> None:
+    times = [step / 4 for step in range(48)]
+    scores = [step * 7 % 20 / 10 - 1 for step in range(48)]
+    posts = pandas.DataFrame({"user": ["ann", "bob"] * 24, "time": times, "score": scores})
+    with pytest.raises(ValueError, match="score_range"):
+        beliefs_from_posts(posts, scorer="column", bin=0.5)
+    with pytest.warns(UserWarning, match="clipped"):
+        said = beliefs_from_posts(posts, scorer="column", score_range=(-1, 1), bin=0.5)
+    assert list(said["time"][:4]) == [0, 0, 1, 1] and max(said["time"]) == 23
+    assert said["positive"][1] == pytest.approx((scores[1] + 1) / 2)
+    with pytest.warns(UserWarning):
+        found = discover(posts, scorer="column", score_range="-1..1", bin=0.5, bootstrap=0, null=0)
+    assert list(found.beliefs["time"][:4]) == [0, 0, 1, 1]
+
+
+def test_files_of_platforms_are_recognised(tmp_path: Path) -> None:
+    message = {"id": 1, "type": "message", "date_unixtime": "1714557600", "from": "Ann", "from_id": "user1", "text": ["great"]}
+    other = message | {"id": 2, "from": "Bob", "from_id": "user2", "text": [{"type": "bold", "text": "awful"}]}
+    export = {"name": "chat", "id": 1, "messages": [message, other]}
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(export, indent=1))
+    for preset in (None, "telegram"):
+        said = beliefs_from_posts(path, preset=preset)
+        assert list(said["agent"]) == ["Ann", "Bob"] and list(said["positive"] > 0.5) == [True, False]
+    with pytest.raises(ValueError, match="zeeschuimer"):
+        beliefs_from_posts(path, preset="myspace")  # type: ignore[arg-type]
