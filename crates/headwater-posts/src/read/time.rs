@@ -214,7 +214,9 @@ fn parse_count(text: &str) -> Option<i64> {
 
 /// Times that begin with the day of the week.
 fn parse_named(text: &str) -> Option<i64> {
-    if let Ok(instant) = strtime::parse("%a %b %d %H:%M:%S %z %Y", text).and_then(|parts| parts.to_timestamp()) {
+    // The name of the day says nothing that the date does not, and may be wrong where a file was made by hand.
+    let date = text.split_once(' ').map_or(text, |(_, date)| date);
+    if let Ok(instant) = strtime::parse("%b %d %H:%M:%S %z %Y", date).and_then(|parts| parts.to_timestamp()) {
         return Some(seconds(instant));
     }
     rfc2822::parse(text).ok().map(|zoned| seconds(zoned.timestamp()))
@@ -242,6 +244,7 @@ mod tests {
             "1539202764000000",
             "1539202764000000000",
             "Wed Oct 10 20:19:24 +0000 2018",
+            "Thu Oct 10 20:19:24 +0000 2018",
             "Wed, 10 Oct 2018 20:19:24 GMT",
             " 2018-10-10t20:19:24z ",
         ];
