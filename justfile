@@ -66,6 +66,6 @@ golden:
 doc:
     cargo doc --open -p headwater
 
-# Ten minutes of one fuzz target: csv, jsonl, presets, posts, query, parquet, npy, npz, model, edges, pickle or safetensors. Without a sanitizer: none of our code is unsafe.
+# Ten minutes of one fuzz target: csv, jsonl, document, presets, posts, query, parquet, npy, npz, model, edges, pickle or safetensors. Without a sanitizer: none of our code is unsafe.
 fuzz target:
     RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none {{target}} -- -max_total_time=600 -rss_limit_mb=1024 -max_len=8192

@@ -12,13 +12,10 @@ use std::path::Path;
 fuzz_target!(|data: &[u8]| {
     let Some((first, rest)) = data.split_first() else { return };
     let mapping = ColumnMapping::default();
-    let mapping = match first % 6 {
-        0 => mapping.with_preset(Preset::XV2),
-        1 => mapping.with_preset(Preset::XV1),
-        2 => mapping.with_preset(Preset::Bluesky),
-        3 => mapping.with_preset(Preset::Mastodon),
-        4 => mapping.with_preset(Preset::FourCat),
-        _ => mapping,
+    // One more: recognised, or none.
+    let mapping = match Preset::ALL.get(usize::from(*first) % (Preset::ALL.len() + 1)) {
+        Some(preset) => mapping.with_preset(*preset),
+        None => mapping,
     };
     let Ok(records) = Records::from_stream(Box::new(Cursor::new(rest.to_vec())), Path::new("fuzz")) else { return };
     let mut posts = PostReader::new(records, mapping);
