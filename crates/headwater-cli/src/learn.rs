@@ -6,7 +6,7 @@ mod summary;
 use crate::error::CliError;
 use crate::fit_args::{FitArgs, QUICKER};
 use crate::output::check;
-use crate::terminal::{Format, Terminal, wrapped};
+use crate::terminal::{Format, Terminal, count, wrapped};
 use clap::{Args, ValueEnum};
 use headwater::fit::{self, FilledPanel};
 use headwater::learn::gsl::Constraint;
@@ -163,6 +163,8 @@ impl LearnArgs {
         let beliefs = self.read(terminal, &mut warnings)?;
         let method = self.method_for(&beliefs.panel);
         self.check_method(Some(method))?;
+        let (agents, steps) = (count(beliefs.panel.agents(), "agent"), count(beliefs.panel.steps(), "step"));
+        terminal.remark(&format!("learning from {agents} over {steps}"));
         let (mut model, settings, trace) = match method {
             MethodName::Gsl => {
                 let params = match paper {
