@@ -301,6 +301,7 @@ impl<'a> BadRowLog<'a> {
 
 impl BeliefsArgs {
     fn print(&self, quality: &Quality, terminal: &Terminal) -> Result<(), CliError> {
+        let options = self.posts.options()?;
         match self.format {
             Format::Json => terminal.json(quality),
             Format::Csv => {
@@ -312,7 +313,7 @@ impl BeliefsArgs {
                 terminal.result(&csv(&["user", "posts", "bins", "silent_share", "first", "last"], rows.collect()))
             }
             Format::Table => {
-                terminal.remark(&wrapped(&quality_text(quality)));
+                terminal.remark(&wrapped(&quality_text(quality, &options)));
                 let mut users: Vec<_> = quality.by_user.iter().collect();
                 users.sort_by_key(|user| std::cmp::Reverse(user.posts));
                 let rows = users.iter().take(LISTED).map(|user| {
@@ -332,8 +333,17 @@ impl BeliefsArgs {
     }
 }
 
+/// An RFC 3339 time as people write it, on its own clock: the day, and the minute where bins are shorter than a day.
+fn local(time: &str, bin: Bin) -> String {
+    match (time.split_once('T'), bin) {
+        (Some((day, _)), Bin::Day | Bin::Week) => day.to_owned(),
+        (Some((day, clock)), Bin::Hours(_)) => format!("{day} {}", clock.get(..5).unwrap_or(clock)),
+        (None, _) => time.to_owned(),
+    }
+}
+
 /// The summary as text.
-pub(crate) fn quality_text(quality: &Quality) -> String {
+pub(crate) fn quality_text(quality: &Quality, options: &PostOptions) -> String {
     let dropped = &quality.dropped;
     let reasons = [
         (quality.rejected, "unreadable"),
@@ -358,13 +368,14 @@ pub(crate) fn quality_text(quality: &Quality) -> String {
         filled => format!(" {} filled by carrying opinions forward.", count(filled as usize, "silence")),
     };
     format!(
-        "Kept {} of {}{left}.{other}\n{} over {} from {} to {}; {} silent, {} clipped.{filled}\n",
+        "Kept {} of {}{left}.{other}\n{} over {} from {} to {} ({}); {} silent, {} clipped.{filled}\n",
         quality.kept,
         count(quality.rows as usize, "post"),
         count(quality.users, "user"),
         count(quality.bins as usize, "bin"),
-        quality.first,
-        quality.last,
+        local(&quality.first, options.bin),
+        local(&quality.last, options.bin),
+        options.timezone.iana_name().unwrap_or("UTC"),
         percent(quality.silent_share),
         count(quality.clipped as usize, "opinion"),
     )
