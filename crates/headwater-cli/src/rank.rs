@@ -19,7 +19,7 @@ const TOP: usize = 3;
 pub(crate) struct RankArgs {
     /// The model (.json or .npz)
     model: PathBuf,
-    /// Beliefs that the model was learned from: adds posts per step and silence
+    /// Beliefs that the model was learned from: adds numbers of posts and silence
     #[arg(long, value_name = "BELIEFS")]
     beliefs: Option<PathBuf>,
     /// The beliefs are log-ratios
@@ -96,7 +96,8 @@ pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
     let parts = ranking.divergence.iter().map(|(name, value)| format!("{name} {}", number(*value)));
     text.push_str(&parts.collect::<Vec<_>>().join(", "));
     text.push('\n');
-    ranking.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
+    let notes = ranking.notes.iter().cloned().chain(ranking.contrarian_notes());
+    notes.for_each(|note| text.push_str(&format!("note: {note}\n")));
     text
 }
 
@@ -105,7 +106,7 @@ fn rows(ranking: &Ranking, top: usize) -> String {
         ("90% share", |row| row.signed_interval().map(|(low, high)| format!("{}–{}", percent(low), percent(high)))),
         ("p", |row| row.p_value.map(|p| format!("{p:.3}"))),
         ("error", |row| row.error_probability.map(percent)),
-        ("posts", |row| row.posts.map(number)),
+        ("posts", |row| row.posts.map(|posts| posts.to_string())),
         ("silent", |row| row.silent_share.map(percent)),
         ("follow.", |row| row.in_degree.map(|degree| degree.to_string())),
         ("pagerank", |row| row.pagerank.map(number)),

@@ -442,6 +442,6 @@ impl Ranking {
 
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.ranking.notes.clone()
+        self.ranking.notes.iter().cloned().chain(self.ranking.contrarian_notes()).collect()
     }
 }

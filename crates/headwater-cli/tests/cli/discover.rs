@@ -494,3 +494,32 @@ fn above_a_hundred_users_the_null_is_off_unless_asked_for() {
     let run = place.read_json("a/run.json");
     assert_eq!((&run["options"]["null"], &run["verdict"]["outcome"]), (&0.into(), &"not-tested".into()));
 }
+
+#[test]
+fn explain_carries_the_verdict_of_the_run() {
+    let place = Place::new();
+    let rows: String = (0..25)
+        .flat_map(|day| ["ann", "bob", "cem"].map(|user| (day, user)))
+        .map(|(day, user)| {
+            let score = 0.5 + 0.4 * f64::sin((day * day * user.len() * usize::from(user.as_bytes()[0])) as f64);
+            format!("{user},2024-05-{:02}T12:00:00Z,hello,{score}\n", day + 1)
+        })
+        .collect();
+    place.write("posts.csv", format!("user,time,text,score\n{rows}"));
+    place.done("discover posts.csv --scorer column --bootstrap 0 --null 20 --out found --quiet");
+    let verdict = place.read_json("found/ranking.json")["verdict"].clone();
+    assert_eq!(verdict["outcome"], "no-evidence", "{verdict}");
+    let told = place.json("explain found/model.json --agent bob --format json");
+    assert_eq!(told["verdict"], verdict);
+    let text = place.done("explain found/model.json --agent bob");
+    assert!(text.starts_with("No evidence that these agents listen to each other"), "{text}");
+    assert!(text.contains("estimates that the data do not support") && !text.contains("own evidence points"), "{text}");
+    // A ranking of another model says nothing about this one.
+    std::fs::create_dir(place.path("alone")).unwrap();
+    place.write("alone/model.json", place.read("found/model.json"));
+    assert!(place.done("explain alone/model.json --agent bob").starts_with("Not tested"));
+    place.write("alone/ranking.json", place.read("found/ranking.json").replace("\"ann\"", "\"eve\""));
+    assert!(place.done("explain alone/model.json --agent bob").starts_with("Not tested"));
+    let errors = place.refused("explain alone/model.json --agent bob --ranking alone/ranking.json", 1);
+    assert!(errors.contains("is not a ranking of"), "{errors}");
+}
