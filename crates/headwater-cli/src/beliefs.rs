@@ -173,7 +173,7 @@ impl BeliefsArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
         let (beliefs, quality) = self.posts.gather(terminal)?;
-        let table = terminal.watched(None, |_| beliefs.write(&self.out))?;
+        let table = terminal.watched(None, |_| beliefs.write(&self.out, terminal.csv_text()))?;
         let summary = self.summary.as_deref().map(|path| draft_json(path, &quality)).transpose()?;
         table.commit()?;
         summary.map(AtomicFile::commit).transpose()?;
@@ -224,7 +224,8 @@ impl PostArgs {
         let (input, options) = (self.input(), self.options()?);
         options.check()?;
         let scorer = scorer(&self.scorer, terminal)?;
-        let rejects = self.reading.rejects.as_deref().map(RejectsFile::create).transpose()?;
+        let rejects =
+            self.reading.rejects.as_deref().map(|path| RejectsFile::create(path, terminal.csv_text())).transpose()?;
         let mut hooks = TerminalHooks { terminal, bad: BadRowLog::new(rejects, terminal) };
         let read = terminal.watched(None, |_| bin_posts(&input, &options, scorer, &mut hooks));
         hooks.bad.close(read.is_ok())?;
@@ -310,7 +311,8 @@ impl BeliefsArgs {
                     let times = [user.first.clone(), user.last.clone()];
                     [user.user.clone()].into_iter().chain(numbers).chain(times).collect()
                 });
-                terminal.result(&csv(&["user", "posts", "bins", "silent_share", "first", "last"], rows.collect()))
+                let header = ["user", "posts", "bins", "silent_share", "first", "last"];
+                terminal.result(&csv(&header, rows.collect(), terminal.csv_text()))
             }
             Format::Table => {
                 terminal.remark(&wrapped(&quality_text(quality, &options)));

@@ -76,12 +76,13 @@ fn parse_draws(text: &str) -> Result<u64, String> {
 
 impl DiscoverArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
-        let discover = self.discover()?;
+        let mut discover = self.discover()?;
+        discover.csv_text = terminal.csv_text();
         let mut store = Store::folder(&self.out).with_artifacts(&RUN_ARTIFACTS).with_force(self.force);
         let found = run(&discover, &mut store, terminal)?;
         match self.format {
             Format::Json => terminal.json(&found.ranking),
-            Format::Csv => terminal.result(&ranking_csv(&found.ranking)?),
+            Format::Csv => terminal.result(&ranking_csv(&found.ranking, terminal.csv_text())?),
             Format::Table => terminal.text(&(summary(&found) + "\n" + &self.next(&found))),
         }
     }

@@ -8,7 +8,7 @@ use headwater::Model;
 use headwater::evaluate::{Outcome, Verdict};
 use headwater::model::Likelihood;
 use headwater_discover::RANKING_FILES;
-use headwater_files::read_model;
+use headwater_files::{CsvText, read_model};
 use headwater_report::Explanation;
 use headwater_report::explanation::WhatIfKind;
 use headwater_report::page::ranks;
@@ -59,7 +59,7 @@ impl ExplainArgs {
         }
         match self.format {
             Format::Json => terminal.json(&explanation),
-            Format::Csv => terminal.result(&sheet(&explanation)),
+            Format::Csv => terminal.result(&sheet(&explanation, terminal.csv_text())),
             Format::Table => terminal.text(&text(&explanation)),
         }
     }
@@ -181,7 +181,7 @@ fn likelihood_table(explanation: &Explanation, first: &str, rows: &[Vec<f64>]) -
     table(&header, 1, rows.collect())
 }
 
-fn sheet(explanation: &Explanation) -> String {
+fn sheet(explanation: &Explanation, written: CsvText) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut add = |section: &str, agent: &str, values: [Option<f64>; 3], path: String| {
         let numbers = values.map(|value| value.map_or(String::new(), |value| value.to_string()));
@@ -207,7 +207,7 @@ fn sheet(explanation: &Explanation) -> String {
             [section, agent.to_owned(), empty(), empty(), empty(), empty()].into_iter().chain(numbers).collect()
         }));
     }
-    csv(&header, rows)
+    csv(&header, rows, written)
 }
 
 /// Three decimals: the removal of one agent of many changes beliefs little.

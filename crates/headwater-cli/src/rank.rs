@@ -1,11 +1,12 @@
 //! `headwater rank`: the ranking of a model's agents by influence.
 
 use crate::error::CliError;
+use crate::fit_args::read_graph;
 use crate::terminal::{Format, Terminal, number, percent, short, table};
 use clap::Args;
 use headwater::Ranking;
 use headwater::ranking::{RankedAgent, Uncertainty};
-use headwater_files::{ranking_csv, read_beliefs, read_edges, read_model};
+use headwater_files::{ranking_csv, read_beliefs, read_model};
 use std::path::PathBuf;
 
 /// k of `top_k_probability` by default.
@@ -69,14 +70,14 @@ impl RankArgs {
                 .map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
-            ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
+            ranking.add_graph(&read_graph(path, &model.roster, terminal)?, &model.roster)?;
         }
         if let Some(top) = self.top {
             ranking.agents.truncate(top);
         }
         match self.format {
             Format::Json => terminal.json(&ranking),
-            Format::Csv => terminal.result(&ranking_csv(&ranking)?),
+            Format::Csv => terminal.result(&ranking_csv(&ranking, terminal.csv_text())?),
             Format::Table => terminal.text(&text(&ranking, self.top.unwrap_or(0))),
         }
     }

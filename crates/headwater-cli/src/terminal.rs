@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use headwater::progress::{Progress, ProgressState};
 pub(crate) use headwater::words::{count, number, percent, short};
+use headwater_files::CsvText;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -28,6 +29,7 @@ pub(crate) enum Format {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
+    csv_text: CsvText,
     /// The bar on display, suspended while a line is printed.
     shown: Mutex<Option<ProgressBar>>,
 }
@@ -49,7 +51,16 @@ const POLL: Duration = Duration::from_millis(100);
 
 impl Terminal {
     pub(crate) fn new(quiet: bool) -> Self {
-        Terminal { quiet, shown: Mutex::default() }
+        Terminal { quiet, csv_text: CsvText::default(), shown: Mutex::default() }
+    }
+
+    pub(crate) fn with_csv_text(self, csv_text: CsvText) -> Self {
+        Terminal { csv_text, ..self }
+    }
+
+    /// How text is written into CSV.
+    pub(crate) fn csv_text(&self) -> CsvText {
+        self.csv_text
     }
 
     /// Prints a result.
@@ -379,11 +390,12 @@ pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> St
 }
 
 /// Rows as CSV text, quoted where needed; no header line where the header is empty.
-pub(crate) fn csv(header: &[&str], rows: Vec<Vec<String>>) -> String {
+pub(crate) fn csv(header: &[&str], rows: Vec<Vec<String>>, text: CsvText) -> String {
     let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
     let mut written = if header.is_empty() { Ok(()) } else { writer.write_record(header) };
     for row in rows {
-        written = written.and_then(|()| writer.write_record(row));
+        let cells = row.iter().map(|cell| text.cell(cell).into_owned());
+        written = written.and_then(|()| writer.write_record(cells));
     }
     written.expect("memory takes rows of any length");
     let bytes = writer.into_inner().expect("memory can be flushed");
@@ -460,7 +472,10 @@ mod tests {
 
     #[test]
     fn csv_is_quoted_where_needed() {
-        assert_eq!(csv(&["a"], vec![vec!["x,\"y\"".into()]]), "a\n\"x,\"\"y\"\"\"\n");
-        assert_eq!(csv(&[], vec![vec!["two\nlines".into(), " x'y".into()]]), "\"two\nlines\", x'y\n");
+        assert_eq!(csv(&["a"], vec![vec!["x,\"y\"".into()]], CsvText::default()), "a\n\"x,\"\"y\"\"\"\n");
+        assert_eq!(
+            csv(&[], vec![vec!["two\nlines".into(), " x'y".into()]], CsvText::default()),
+            "\"two\nlines\", x'y\n"
+        );
     }
 }
