@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { inflateSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
 import { launch } from "./browser.mjs";
 import { page as made, OUT, REAL } from "./pages.mjs";
@@ -84,6 +85,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
         const byRank = data.ranking.agents.map((row) => row.agent);
         assert.deepEqual(await names(page), byRank);
         assert.equal(await sorted(page, "rank"), "ascending");
+        await page.locator("#all-columns").check();
         await page.locator(".ranking thead .col-centrality button").click();
         assert.equal(await sorted(page, "centrality"), "descending");
         assert.equal(await sorted(page, "rank"), "none");
@@ -212,7 +214,7 @@ function printed(value, kind) {
   if (size >= 1e-4 && size < 999_500) { const digits = Math.max(0, 2 - Math.floor(Math.log10(Number(size.toPrecision(3))))); return minus(Number(value.toPrecision(3)).toFixed(digits)); }
   return null; // Powers of ten are compared by their exact value only.
 }
-const KINDS = { sign: "sign", share: "share", share_low: "share", share_high: "share", silent_share: "share", top_k_probability: "share", rank: "count", rank_low: "count", rank_high: "count", in_degree: "count" };
+const KINDS = { sign: "sign", share: "share", share_low: "share", share_high: "share", silent_share: "share", top_k_probability: "share", rank: "count", rank_low: "count", rank_high: "count", in_degree: "count", posts: "count" };
 
 for (const name of ["twenty", "demo", "five", "hundreds"]) {
   test(`prints every number as rank does: ${name}`, () =>
@@ -332,6 +334,50 @@ test("a page without support shows no findings", () =>
     assert.match(await page.locator(".card .hint").first().textContent(), /No evidence|Not tested/);
   }));
 
+for (const [width, viewport] of Object.entries(WIDTHS)) {
+  for (const name of ["demo", "twenty", "hundreds", "hostile"]) {
+    test(`no column or label is cut: ${name}, ${width}`, () =>
+      visit(name, { viewport }, async (page) => {
+        const frame = await page.locator(".table-frame").evaluate((box) => [box.scrollWidth, box.clientWidth]);
+        assert.ok(frame[0] <= frame[1], `the table is ${frame[0]} wide where there are ${frame[1]}`);
+        for (const column of ["rank", "agent", "share"]) assert.ok(await page.locator(`.ranking thead .col-${column}`).isVisible(), column);
+        if (width === "desk" && name === "demo") assert.ok(await page.locator(".ranking thead .col-in_degree").isVisible(), "followers");
+        const cut = await page.locator(".ranking td .figure, .ranking thead .sort span, .facts strong, .facts span, .legend li, .pairs dt").evaluateAll((labels) => labels.filter((label) => label.offsetParent && label.scrollWidth > label.clientWidth + 1 && getComputedStyle(label).overflow !== "visible").map((label) => label.textContent));
+        assert.deepEqual(cut, []);
+        const outside = await page.locator(".ranking tbody tr > *").evaluateAll((cells) => cells.filter((cell) => cell.getBoundingClientRect().right > window.innerWidth + 0.5).length);
+        assert.equal(outside, 0, "cells beyond the screen");
+        const sections = await page.locator(".top nav a").evaluateAll((links) => links.filter((link) => link.getBoundingClientRect().right > window.innerWidth).map((link) => link.textContent));
+        assert.deepEqual(sections, [], "links to sections beyond the screen");
+        // All columns can be asked for, and then the table scrolls.
+        await page.locator("#all-columns").check();
+        assert.ok(await page.locator(".ranking thead .col-centrality").isVisible());
+        assert.ok((await overflow(page)) <= 0, "nothing sticks out to the side");
+      }));
+  }
+}
+
+/** Paths of a PDF that are stroked, by their number of straight pieces. */
+function strokes(pdf) {
+  const found = [];
+  for (let from = pdf.indexOf("stream"); from >= 0; from = pdf.indexOf("stream", from + 6)) {
+    if (pdf.subarray(from - 3, from).toString() === "end") continue;
+    const start = from + (pdf[from + 6] === 13 ? 8 : 7);
+    let text;
+    try {
+      text = inflateSync(pdf.subarray(start, pdf.indexOf("endstream", start))).toString("latin1");
+    } catch {
+      continue;
+    }
+    let pieces = 0;
+    for (const [, operator] of text.matchAll(/(?:^|\s)(m|l|S|s|f|f\*|B|n|re)(?=\s|$)/g)) {
+      if (operator === "l") pieces += 1;
+      else if (operator === "S" || operator === "s") (found.push(pieces), (pieces = 0));
+      else if (operator !== "m") pieces = 0;
+    }
+  }
+  return found;
+}
+
 test("prints the charts of a page that was never scrolled", () =>
   visit("twenty", {}, async (page) => {
     const charts = await page.evaluate(() => {
@@ -340,12 +386,19 @@ test("prints the charts of a page that was never scrolled", () =>
     });
     assert.equal(charts, 0, "nothing before it is printed");
     const pdf = await page.pdf({ format: "A4", printBackground: true });
-    assert.ok(pdf.length > 40_000);
+    // The mean and the agents are lines of 119 pieces each; nothing else on the page is.
+    const lines = strokes(pdf).filter((pieces) => pieces >= 100);
+    assert.ok(lines.length >= 10, `${lines.length} lines of opinions in the PDF`);
     assert.ok((await page.evaluate(() => window.printed)) >= 10, "mean and agents are lines on paper");
     await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
     await page.emulateMedia({ media: "print" });
     assert.ok(await page.locator("#opinions .paper-only svg").isVisible());
     assert.equal(await page.locator("#opinions .chart").isVisible(), false);
+  }));
+
+test("a page without beliefs prints no line of opinions", () =>
+  visit("bare", {}, async (page) => {
+    assert.deepEqual(strokes(await page.pdf({ format: "A4", printBackground: true })).filter((pieces) => pieces >= 100), []);
   }));
 
 test("prints, with the network as a drawing", () =>

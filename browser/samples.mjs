@@ -119,7 +119,7 @@ export function sample({
       centrality: centrality[agent], informativeness: informativeness[agent], origin: centrality[agent] * 0.98,
       error_probability: 0.5 * Math.exp(-Math.max(informativeness[agent], 0)),
       ...(informativeness[agent] < 0 && { contrarian: hypotheses[1] }),
-      ...(beliefs && { posts: 0.4 + 6 * random.uniform(), silent_share: 0.6 * random.uniform() }),
+      ...(beliefs && { posts: Math.round(90 * (0.4 + 6 * random.uniform())), silent_share: 0.6 * random.uniform() }),
       ...(graph && { in_degree: inDegree[agent], pagerank: (inDegree[agent] + 1) / (edges.length + count) }),
     };
   });

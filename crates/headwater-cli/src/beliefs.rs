@@ -193,7 +193,7 @@ impl BeliefsArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
         let (beliefs, quality) = self.posts.gather(terminal)?;
-        let table = terminal.watched(None, |_| beliefs.write(&self.out))?;
+        let table = terminal.watched(None, |_| beliefs.write(&self.out, terminal.csv_text()))?;
         let summary = self.summary.as_deref().map(|path| draft_json(path, &quality)).transpose()?;
         table.commit()?;
         summary.map(AtomicFile::commit).transpose()?;
@@ -246,7 +246,8 @@ impl PostArgs {
         let (input, options) = (self.input(), self.options()?);
         options.check()?;
         let scorer = scorer(&self.scorer, terminal)?;
-        let rejects = self.reading.rejects.as_deref().map(RejectsFile::create).transpose()?;
+        let rejects =
+            self.reading.rejects.as_deref().map(|path| RejectsFile::create(path, terminal.csv_text())).transpose()?;
         let mut hooks = TerminalHooks { terminal, bad: BadRowLog::new(rejects, terminal) };
         let read = terminal.watched(None, |_| bin_posts(&input, &options, scorer, &mut hooks));
         hooks.bad.close(read.is_ok())?;
@@ -332,6 +333,7 @@ impl<'a> BadRowLog<'a> {
 
 impl BeliefsArgs {
     fn print(&self, quality: &Quality, terminal: &Terminal) -> Result<(), CliError> {
+        let options = self.posts.options()?;
         match self.format {
             Format::Json => terminal.json(quality),
             Format::Csv => {
@@ -340,10 +342,11 @@ impl BeliefsArgs {
                     let times = [user.first.clone(), user.last.clone()];
                     [user.user.clone()].into_iter().chain(numbers).chain(times).collect()
                 });
-                terminal.result(&csv(&["user", "posts", "bins", "silent_share", "first", "last"], rows.collect()))
+                let header = ["user", "posts", "bins", "silent_share", "first", "last"];
+                terminal.result(&csv(&header, rows.collect(), terminal.csv_text()))
             }
             Format::Table => {
-                terminal.remark(&wrapped(&quality_text(quality)));
+                terminal.remark(&wrapped(&quality_text(quality, &options)));
                 let mut users: Vec<_> = quality.by_user.iter().collect();
                 users.sort_by_key(|user| std::cmp::Reverse(user.posts));
                 let rows = users.iter().take(LISTED).map(|user| {
@@ -363,8 +366,17 @@ impl BeliefsArgs {
     }
 }
 
+/// An RFC 3339 time as people write it, on its own clock: the day, and the minute where bins are shorter than a day.
+fn local(time: &str, bin: Bin) -> String {
+    match (time.split_once('T'), bin) {
+        (Some((day, _)), Bin::Day | Bin::Week) => day.to_owned(),
+        (Some((day, clock)), Bin::Hours(_)) => format!("{day} {}", clock.get(..5).unwrap_or(clock)),
+        (None, _) => time.to_owned(),
+    }
+}
+
 /// The summary as text.
-pub(crate) fn quality_text(quality: &Quality) -> String {
+pub(crate) fn quality_text(quality: &Quality, options: &PostOptions) -> String {
     let dropped = &quality.dropped;
     let reasons = [
         (quality.rejected, "unreadable"),
@@ -399,13 +411,14 @@ pub(crate) fn quality_text(quality: &Quality) -> String {
         filled => format!(" {} filled by carrying opinions forward.", count(filled as usize, "silence")),
     };
     format!(
-        "Kept {} of {}{left}.{other}\n{} over {} from {} to {}; {} silent, {} clipped.{filled}\n",
+        "Kept {} of {}{left}.{other}\n{} over {} from {} to {} ({}); {} silent, {} clipped.{filled}\n",
         quality.kept,
         count(quality.rows as usize, "post"),
         count(quality.users, "user"),
         count(quality.bins as usize, "bin"),
-        quality.first,
-        quality.last,
+        local(&quality.first, options.bin),
+        local(&quality.last, options.bin),
+        options.timezone.iana_name().unwrap_or("UTC"),
         percent(quality.silent_share),
         count(quality.clipped as usize, "opinion"),
     )

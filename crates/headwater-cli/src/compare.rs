@@ -52,7 +52,7 @@ impl CompareArgs {
             Format::Csv => {
                 let exact = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
                 let rows = rows.iter().map(|(name, value, _)| vec![(*name).to_owned(), exact(*value)]);
-                terminal.result(&csv(&["measure", "value"], rows.collect()))
+                terminal.result(&csv(&["measure", "value"], rows.collect(), terminal.csv_text()))
             }
             _ => {
                 let shown = |value: f64| if value.fract() == 0.0 { value.to_string() } else { number(value) };

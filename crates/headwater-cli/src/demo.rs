@@ -16,7 +16,7 @@ use headwater::learn::gsl::{GslParams, gsl};
 use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{World, WorldParams, run};
 use headwater_discover::{Discover, GraphInput, Store};
-use headwater_files::{BeliefsFormat, SimulatedTruth, read_beliefs, write_model, write_truth};
+use headwater_files::{BeliefsFormat, CsvText, SimulatedTruth, read_beliefs, write_model, write_truth};
 use headwater_posts::simulate::PostWorld;
 use headwater_report::page::{Page, ReportInput};
 use headwater_report::{REPORT_FILE, RUN_ARTIFACTS};
@@ -54,7 +54,7 @@ impl DemoArgs {
         let (outcome, page) = self.outcome(terminal)?;
         match self.format {
             Format::Json => terminal.json(&outcome),
-            Format::Csv => terminal.result(&outcome.csv()),
+            Format::Csv => terminal.result(&outcome.csv(terminal.csv_text())),
             Format::Table => terminal.text(&(outcome.text() + &self.next(page.as_deref()))),
         }
     }
@@ -160,9 +160,9 @@ fn write_posts(folder: &Path, world: &PostWorld) -> Result<(PathBuf, PathBuf), C
     create(folder)?;
     let (posts, graph) = (folder.join("posts.csv"), folder.join("graph.csv"));
     let rows = world.rows().map(|row| row.to_vec());
-    write(&posts, csv(&["user", "time", "text"], rows.collect()).as_bytes())?;
+    write(&posts, csv(&["user", "time", "text"], rows.collect(), CsvText::Raw).as_bytes())?;
     let rows = world.follows.iter().map(|(source, target)| vec![(*source).to_owned(), (*target).to_owned()]);
-    write(&graph, csv(&["source", "target"], rows.collect()).as_bytes())?;
+    write(&graph, csv(&["source", "target"], rows.collect(), CsvText::Raw).as_bytes())?;
     let truth = SimulatedTruth { model: world.truth.clone(), changes: Vec::new() };
     write_truth(&folder.join("truth.json"), &truth)?.commit()?;
     Ok((posts, graph))
@@ -243,7 +243,7 @@ impl DemoResult {
         )
     }
 
-    fn csv(&self) -> String {
+    fn csv(&self, text: CsvText) -> String {
         let exact = |share: Option<f64>| share.map_or(String::new(), |share| share.to_string());
         let rows = self.agents.iter().map(|row| {
             let numbers = [row.centrality, row.true_centrality, row.informativeness, row.true_informativeness];
@@ -260,6 +260,6 @@ impl DemoResult {
             "informativeness",
             "true_informativeness",
         ];
-        csv(&header, rows.collect())
+        csv(&header, rows.collect(), text)
     }
 }

@@ -14,6 +14,7 @@ use headwater_discover::{
     RANKING_FILES, RUN_FILE, RunEvent, Store, USUAL_DRAWS, UncertaintyOptions, Warning,
 };
 use headwater_files::ranking_csv;
+use headwater_posts::PostOptions;
 use headwater_report::{REPORT_FILE, RUN_ARTIFACTS};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -75,12 +76,13 @@ fn parse_draws(text: &str) -> Result<u64, String> {
 
 impl DiscoverArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
-        let discover = self.discover()?;
+        let mut discover = self.discover()?;
+        discover.csv_text = terminal.csv_text();
         let mut store = Store::folder(&self.out).with_artifacts(&RUN_ARTIFACTS).with_force(self.force);
         let found = run(&discover, &mut store, terminal)?;
         match self.format {
             Format::Json => terminal.json(&found.ranking),
-            Format::Csv => terminal.result(&ranking_csv(&found.ranking)?),
+            Format::Csv => terminal.result(&ranking_csv(&found.ranking, terminal.csv_text())?),
             Format::Table => terminal.text(&(summary(&found) + "\n" + &self.next(&found))),
         }
     }
@@ -122,12 +124,14 @@ impl DiscoverArgs {
 /// Runs the pipeline, and reports its events on the terminal.
 pub(crate) fn run(discover: &Discover, store: &mut Store, terminal: &Terminal) -> Result<Discovery, CliError> {
     let bad = Mutex::new(BadRowLog::new(None, terminal));
-    let observer = |event: RunEvent| tell(&event, &mut bad.lock().unwrap_or_else(PoisonError::into_inner), terminal);
+    let observer = |event: RunEvent| {
+        tell(&event, &discover.options, &mut bad.lock().unwrap_or_else(PoisonError::into_inner), terminal);
+    };
     let run = |progress: &Progress| discover.run_observed(store, progress, &observer);
     Ok(terminal.watched(Some(QUICKER), run)?)
 }
 
-fn tell(event: &RunEvent, bad: &mut BadRowLog<'_>, terminal: &Terminal) {
+fn tell(event: &RunEvent, options: &PostOptions, bad: &mut BadRowLog<'_>, terminal: &Terminal) {
     if !matches!(event, RunEvent::BadRows(_)) {
         bad.summary();
     }
@@ -138,7 +142,7 @@ fn tell(event: &RunEvent, bad: &mut BadRowLog<'_>, terminal: &Terminal) {
         // Only writing to a file can fail, and there is none here.
         RunEvent::BadRows(rows) => drop(bad.see(rows)),
         RunEvent::Recognised(preset) => terminal.remark(&recognised_text(*preset)),
-        RunEvent::Ingested(quality) => terminal.remark(wrapped(&quality_text(quality)).trim_end()),
+        RunEvent::Ingested(quality) => terminal.remark(wrapped(&quality_text(quality, options)).trim_end()),
         RunEvent::NullTestOff { accounts } => terminal.remark(&format!(
             "{accounts} users: the permutation test is off by default above {NULL_TEST_ACCOUNTS} users because it takes long; --null {USUAL_DRAWS} runs it"
         )),

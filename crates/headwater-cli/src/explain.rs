@@ -1,12 +1,17 @@
 //! `headwater explain`: the reasons for an agent's rank, sources of the belief, agents influenced, what-ifs.
 
 use crate::error::CliError;
+use crate::report::read_ranking;
 use crate::terminal::{Format, Terminal, csv, number, percent, short, table};
 use clap::{Args, ValueEnum};
+use headwater::Model;
+use headwater::evaluate::{Outcome, Verdict};
 use headwater::model::Likelihood;
-use headwater_files::read_model;
+use headwater_discover::RANKING_FILES;
+use headwater_files::{CsvText, read_model};
 use headwater_report::Explanation;
 use headwater_report::explanation::WhatIfKind;
+use headwater_report::page::ranks;
 use std::path::PathBuf;
 
 /// Explains the rank of one agent: sources of the belief, agents influenced, effect of a removal
@@ -21,6 +26,9 @@ pub(crate) struct ExplainArgs {
     /// Hypothetical change: the agent is removed, or always neutral
     #[arg(long, value_enum)]
     what_if: Option<WhatIfName>,
+    /// JSON of rank or discover, for the verdict [default: ranking.json beside the model, if it is of this model]
+    #[arg(long, value_name = "RANKING")]
+    ranking: Option<PathBuf>,
     /// Number of agents in each list
     #[arg(long, default_value_t = 10, value_name = "K")]
     top: usize,
@@ -45,26 +53,59 @@ impl ExplainArgs {
             WhatIfName::Remove => WhatIfKind::Remove,
             WhatIfName::Neutral => WhatIfKind::Neutral,
         });
-        let explanation = Explanation::new(&model, agent, self.top, what_if)?;
+        let mut explanation = Explanation::new(&model, agent, self.top, what_if)?;
+        if let Some(verdict) = self.verdict(&model)? {
+            explanation = explanation.with_verdict(verdict);
+        }
         match self.format {
             Format::Json => terminal.json(&explanation),
-            Format::Csv => terminal.result(&sheet(&explanation)),
+            Format::Csv => terminal.result(&sheet(&explanation, terminal.csv_text())),
             Format::Table => terminal.text(&text(&explanation)),
+        }
+    }
+}
+
+impl ExplainArgs {
+    /// The verdict of the ranking that is named, or of the one that `discover` wrote beside the model.
+    fn verdict(&self, model: &Model) -> Result<Option<Verdict>, CliError> {
+        let beside = self.model.with_file_name(RANKING_FILES[0]);
+        let (ranking, path) = match &self.ranking {
+            Some(path) => (read_ranking(path)?, path),
+            // Any file may have that name.
+            None => match read_ranking(&beside) {
+                Ok(ranking) => (ranking, &beside),
+                Err(_) => return Ok(None),
+            },
+        };
+        match ranks(model, &ranking).map_err(CliError::from)? {
+            true => Ok(Some(ranking.verdict)),
+            false if self.ranking.is_none() => Ok(None),
+            false => Err(CliError::Data {
+                message: format!("{}: is not a ranking of {}", path.display(), self.model.display()),
+                hint: Some("rank the model again: headwater rank MODEL --format json".to_owned()),
+            }),
         }
     }
 }
 
 fn text(explanation: &Explanation) -> String {
     let name = short(&explanation.agent);
-    let mut text = format!(
-        "{name}: rank {} of {}; influence {} ({} of all) = centrality {} × informativeness {}.\n",
+    let mut text = format!("{}\n", explanation.verdict);
+    if !explanation.supported() {
+        text.push_str(match explanation.verdict.outcome {
+            Outcome::NoEvidence => "The numbers below are estimates that the data do not support.\n",
+            _ => "Whether the data support the numbers below is not known.\n",
+        });
+    }
+    text.push_str(&format!(
+        "\n{name}: rank {} of {}; influence {} ({} of all) = centrality {} × informativeness {}.\n",
         explanation.rank,
         explanation.agents,
         number(explanation.influence),
         explanation.share.map_or("–".into(), |share| percent(f64::from(explanation.sign.unwrap_or(1)) * share)),
         number(explanation.centrality),
         number(explanation.informativeness)
-    );
+    ));
     text.push_str(&format!("Self-weight: {}.", number(explanation.self_weight)));
     if let Some(error) = explanation.error_probability {
         text.push_str(&format!(" Probability of believing in another hypothesis: {}.", percent(error)));
@@ -74,7 +115,7 @@ fn text(explanation: &Explanation) -> String {
         "The network settles on {:?}. Reference: {:?}.\n",
         explanation.truth, explanation.reference
     ));
-    if let Some(contrary) = &explanation.contrarian {
+    if let Some(contrary) = explanation.contrarian.as_ref().filter(|_| explanation.supported()) {
         let margin = match contrary.standard_errors {
             Some(errors) => format!("{errors:.1} standard errors"),
             None => format!("{} nats per observation", number(contrary.margin)),
@@ -140,7 +181,7 @@ fn likelihood_table(explanation: &Explanation, first: &str, rows: &[Vec<f64>]) -
     table(&header, 1, rows.collect())
 }
 
-fn sheet(explanation: &Explanation) -> String {
+fn sheet(explanation: &Explanation, written: CsvText) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut add = |section: &str, agent: &str, values: [Option<f64>; 3], path: String| {
         let numbers = values.map(|value| value.map_or(String::new(), |value| value.to_string()));
@@ -166,7 +207,7 @@ fn sheet(explanation: &Explanation) -> String {
             [section, agent.to_owned(), empty(), empty(), empty(), empty()].into_iter().chain(numbers).collect()
         }));
     }
-    csv(&header, rows)
+    csv(&header, rows, written)
 }
 
 /// Three decimals: the removal of one agent of many changes beliefs little.

@@ -1,12 +1,13 @@
 //! `headwater export`: the network for Gephi, networkx, igraph, d3 and spreadsheets.
 
 use crate::error::CliError;
+use crate::fit_args::read_graph;
 use crate::output::check;
 use crate::report::read_ranking;
 use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
 use headwater::Ranking;
-use headwater_files::{read_edges, read_model};
+use headwater_files::read_model;
 use headwater_report::export::{EdgeFilter, ExportFormat, ExportNetwork, export_files, json, write_files};
 use std::path::PathBuf;
 
@@ -71,7 +72,7 @@ impl ExportArgs {
             None => Ranking::new(&model).map_err(CliError::about(&self.model))?,
         };
         if let Some(path) = &self.graph {
-            ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
+            ranking.add_graph(&read_graph(path, &model.roster, terminal)?, &model.roster)?;
         }
         let source = self.ranking.as_ref().unwrap_or(&self.model);
         if self.significant && ranking.edges.is_none() {
@@ -98,7 +99,7 @@ impl ExportArgs {
             Some(JsonReader::D3) => json::Reader::D3,
             Some(JsonReader::Networkx) | None => json::Reader::Networkx,
         };
-        let replaced = write_files(&self.out, &network, reader)?;
+        let replaced = write_files(&self.out, &network, reader, terminal.csv_text())?;
         if replaced > 0 {
             let characters = count(replaced, "character");
             terminal.warn(&format!(

@@ -4,11 +4,12 @@ use crate::error::CliError;
 use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
 use headwater::Roster;
+use headwater::graph::Graph;
 use headwater::learn::gsl::Constraint;
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::model::WeightKind;
 use headwater_discover::CommonInput;
-use headwater_files::read_groups;
+use headwater_files::{read_edges, read_groups};
 use std::path::{Path, PathBuf};
 
 const STATE_SPACE: &str = "State-space";
@@ -18,6 +19,15 @@ const NETWORK: &str = "network";
 
 /// How to shorten a fit.
 pub(crate) const QUICKER: &str = "longer bins, fewer users, or --carry-forward with --method whitened take less time";
+
+/// The graph among the agents with beliefs; as in `discover` the others are left out with a warning.
+pub(crate) fn read_graph(path: &Path, roster: &Roster, terminal: &Terminal) -> Result<Graph, CliError> {
+    let (graph, absent) = read_edges(path)?.graph_among(roster)?;
+    if let Some(absent) = absent {
+        terminal.warn(&format!("{}: {absent}", path.display()));
+    }
+    Ok(graph)
+}
 
 /// How a network is fitted.
 #[derive(Debug, Clone, Args)]

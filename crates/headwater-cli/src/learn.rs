@@ -4,9 +4,9 @@ mod paper;
 mod summary;
 
 use crate::error::CliError;
-use crate::fit_args::{FitArgs, QUICKER};
+use crate::fit_args::{FitArgs, QUICKER, read_graph};
 use crate::output::check;
-use crate::terminal::{Format, Terminal, wrapped};
+use crate::terminal::{Format, Terminal, count, wrapped};
 use clap::{Args, ValueEnum};
 use headwater::fit::{self, FilledPanel};
 use headwater::learn::gsl::Constraint;
@@ -17,7 +17,7 @@ use headwater::learn::whitened::WhitenedParams;
 use headwater::model::DetectedChange;
 use headwater::panel::Times;
 use headwater::{Method, Model, Panel};
-use headwater_files::{LoadedBeliefs, name_times, read_beliefs, read_edges, show_time, write_model};
+use headwater_files::{LoadedBeliefs, name_times, read_beliefs, show_time, write_model};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use summary::LearnSummary;
@@ -163,6 +163,8 @@ impl LearnArgs {
         let beliefs = self.read(terminal, &mut warnings)?;
         let method = self.method_for(&beliefs.panel);
         self.check_method(Some(method))?;
+        let (agents, steps) = (count(beliefs.panel.agents(), "agent"), count(beliefs.panel.steps(), "step"));
+        terminal.remark(&format!("learning from {agents} over {steps}"));
         let (mut model, settings, trace) = match method {
             MethodName::Gsl => {
                 let params = match paper {
@@ -187,7 +189,7 @@ impl LearnArgs {
                 (model, Map::new(), None)
             }
             MethodName::StateSpace => {
-                let support = self.support(&beliefs.panel)?;
+                let support = self.support(&beliefs.panel, terminal)?;
                 let common = self.fit.groups(beliefs.panel.roster(), terminal)?;
                 let params = StateSpaceParams { support, common, ..self.fit.params() };
                 let method = Method::StateSpace(params);
@@ -311,7 +313,7 @@ impl LearnArgs {
 
     fn whitened(&self, filled: &FilledPanel<'_>, terminal: &Terminal) -> Result<Model, CliError> {
         let mut params = self.whitened_params()?;
-        params.support = self.support(&filled.panel)?;
+        params.support = self.support(&filled.panel, terminal)?;
         if self.tracks() {
             return self.tracked(filled, params, terminal);
         }
@@ -406,9 +408,9 @@ impl LearnArgs {
     }
 
     /// The speakers each listener may listen to, where a graph is given.
-    fn support(&self, panel: &Panel) -> Result<Option<Vec<Vec<usize>>>, CliError> {
+    fn support(&self, panel: &Panel, terminal: &Terminal) -> Result<Option<Vec<Vec<usize>>>, CliError> {
         let Some(path) = &self.graph else { return Ok(None) };
-        Ok(Some(read_edges(path)?.graph(panel.roster())?.speakers().to_vec()))
+        Ok(Some(read_graph(path, panel.roster(), terminal)?.speakers().to_vec()))
     }
 
     fn print(&self, model: &Model, settings: Map<String, Value>, terminal: &Terminal) -> Result<(), CliError> {
@@ -420,7 +422,7 @@ impl LearnArgs {
         }
         match self.format {
             Format::Json => terminal.json(&summary),
-            Format::Csv => terminal.result(&summary.csv()),
+            Format::Csv => terminal.result(&summary.csv(terminal.csv_text())),
             Format::Table => terminal.text(&summary.text()),
         }
     }

@@ -26,6 +26,7 @@ mod terminal;
 
 use clap::{CommandFactory, Parser, Subcommand};
 pub use error::CliError;
+use headwater_files::CsvText;
 use std::ffi::OsString;
 use std::sync::LazyLock;
 use terminal::Terminal;
@@ -48,6 +49,9 @@ struct Arguments {
     /// Print results and warnings only
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// Write names that begin like a formula (= + - @) into CSV as they are; a spreadsheet may run them
+    #[arg(long, global = true)]
+    raw_csv: bool,
 }
 
 /// The program and the model format, as `--version` prints them.
@@ -90,8 +94,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         }
     };
     interrupt::install();
-    let quiet = arguments.quiet;
-    match execute(arguments, &Terminal::new(quiet)) {
+    let text = if arguments.raw_csv { CsvText::Raw } else { CsvText::Neutralised };
+    let terminal = Terminal::new(arguments.quiet).with_csv_text(text);
+    match execute(arguments, &terminal) {
         Ok(()) => 0,
         Err(failure) => failure.report(),
     }

@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::output::check;
 use crate::terminal::{Format, Terminal, count, csv, table};
 use clap::Args;
-use headwater_files::AtomicFile;
+use headwater_files::{AtomicFile, CsvText};
 use headwater_posts::Error;
 use headwater_posts::ingest::each_batch;
 use headwater_posts::network::{AccountFacts, FollowGraph, FollowNetwork, LeftOutReason, NetworkLimits, read_facts};
@@ -113,8 +113,10 @@ impl NetworkArgs {
                 larger
             ));
         }
-        let edges = write_edges(&self.out, &follows, &formed)?;
-        let left_out = self.left_out.as_deref().map(|path| write_left_out(path, &follows, &formed)).transpose()?;
+        let text = terminal.csv_text();
+        let edges = write_edges(&self.out, &follows, &formed, text)?;
+        let left_out =
+            self.left_out.as_deref().map(|path| write_left_out(path, &follows, &formed, text)).transpose()?;
         edges.commit()?;
         left_out.map(AtomicFile::commit).transpose()?;
         self.print(&follows, &formed, terminal)
@@ -173,7 +175,7 @@ impl NetworkArgs {
             Format::Csv => {
                 let kept = vec!["in the network".to_owned(), summary.members.to_string()];
                 let rows = std::iter::once(kept).chain(summary.left_out.iter().map(words)).collect();
-                terminal.result(&csv(&["account", "count"], rows))
+                terminal.result(&csv(&["account", "count"], rows, terminal.csv_text()))
             }
             Format::Table => {
                 let (accounts, follows) = (count(summary.accounts, "account"), count(summary.follows, "edge"));
@@ -192,20 +194,31 @@ impl NetworkArgs {
     }
 }
 
-fn write_edges(path: &Path, follows: &FollowGraph, formed: &FollowNetwork) -> Result<AtomicFile, CliError> {
-    write_csv(path, &["source", "target", "weight"], formed.edges.iter(), |(source, target, weight)| {
+fn write_edges(
+    path: &Path,
+    follows: &FollowGraph,
+    formed: &FollowNetwork,
+    text: CsvText,
+) -> Result<AtomicFile, CliError> {
+    write_csv(path, text, &["source", "target", "weight"], formed.edges.iter(), |(source, target, weight)| {
         vec![follows.name(*source).to_owned(), follows.name(*target).to_owned(), weight.to_string()]
     })
 }
 
-fn write_left_out(path: &Path, follows: &FollowGraph, formed: &FollowNetwork) -> Result<AtomicFile, CliError> {
-    write_csv(path, &["account", "reason"], formed.left_out.iter(), |(account, reason)| {
+fn write_left_out(
+    path: &Path,
+    follows: &FollowGraph,
+    formed: &FollowNetwork,
+    text: CsvText,
+) -> Result<AtomicFile, CliError> {
+    write_csv(path, text, &["account", "reason"], formed.left_out.iter(), |(account, reason)| {
         vec![follows.name(*account).to_owned(), reason.words().to_owned()]
     })
 }
 
 fn write_csv<T>(
     path: &Path,
+    text: CsvText,
     header: &[&str],
     rows: impl Iterator<Item = T>,
     cells: impl Fn(T) -> Vec<String>,
@@ -214,7 +227,9 @@ fn write_csv<T>(
     let mut out = ::csv::Writer::from_writer(AtomicFile::create(path)?);
     out.write_record(header).map_err(|error| failed(error.into()))?;
     for row in rows {
-        out.write_record(cells(row)).map_err(|error| failed(error.into()))?;
+        let cells = cells(row);
+        out.write_record(cells.iter().map(|cell| text.cell(cell).into_owned()))
+            .map_err(|error| failed(error.into()))?;
     }
     Ok(out.into_inner().map_err(|error| failed(error.into_error()))?)
 }

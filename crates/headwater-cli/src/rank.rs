@@ -1,11 +1,12 @@
 //! `headwater rank`: the ranking of a model's agents by influence.
 
 use crate::error::CliError;
+use crate::fit_args::read_graph;
 use crate::terminal::{Format, Terminal, number, percent, short, table};
 use clap::Args;
 use headwater::Ranking;
 use headwater::ranking::{RankedAgent, Uncertainty};
-use headwater_files::{ranking_csv, read_beliefs, read_edges, read_model};
+use headwater_files::{ranking_csv, read_beliefs, read_model};
 use std::path::PathBuf;
 
 /// k of `top_k_probability` by default.
@@ -19,7 +20,7 @@ const TOP: usize = 3;
 pub(crate) struct RankArgs {
     /// The model (.json or .npz)
     model: PathBuf,
-    /// Beliefs that the model was learned from: adds posts per step and silence
+    /// Beliefs that the model was learned from: adds numbers of posts and silence
     #[arg(long, value_name = "BELIEFS")]
     beliefs: Option<PathBuf>,
     /// The beliefs are log-ratios
@@ -69,14 +70,14 @@ impl RankArgs {
                 .map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
-            ranking.add_graph(&read_edges(path)?.graph(&model.roster)?, &model.roster)?;
+            ranking.add_graph(&read_graph(path, &model.roster, terminal)?, &model.roster)?;
         }
         if let Some(top) = self.top {
             ranking.agents.truncate(top);
         }
         match self.format {
             Format::Json => terminal.json(&ranking),
-            Format::Csv => terminal.result(&ranking_csv(&ranking)?),
+            Format::Csv => terminal.result(&ranking_csv(&ranking, terminal.csv_text())?),
             Format::Table => terminal.text(&text(&ranking, self.top.unwrap_or(0))),
         }
     }
@@ -96,7 +97,8 @@ pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
     let parts = ranking.divergence.iter().map(|(name, value)| format!("{name} {}", number(*value)));
     text.push_str(&parts.collect::<Vec<_>>().join(", "));
     text.push('\n');
-    ranking.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
+    let notes = ranking.notes.iter().cloned().chain(ranking.contrarian_notes());
+    notes.for_each(|note| text.push_str(&format!("note: {note}\n")));
     text
 }
 
@@ -105,7 +107,7 @@ fn rows(ranking: &Ranking, top: usize) -> String {
         ("90% share", |row| row.signed_interval().map(|(low, high)| format!("{}–{}", percent(low), percent(high)))),
         ("p", |row| row.p_value.map(|p| format!("{p:.3}"))),
         ("error", |row| row.error_probability.map(percent)),
-        ("posts", |row| row.posts.map(number)),
+        ("posts", |row| row.posts.map(|posts| posts.to_string())),
         ("silent", |row| row.silent_share.map(percent)),
         ("follow.", |row| row.in_degree.map(|degree| degree.to_string())),
         ("pagerank", |row| row.pagerank.map(number)),

@@ -1,6 +1,7 @@
 //! `headwater report`: a model and its ranking as one self-contained page, and as figures.
 
 use crate::error::CliError;
+use crate::fit_args::read_graph;
 use crate::output::{check, create, write};
 use crate::terminal::{Terminal, count};
 use clap::Args;
@@ -8,7 +9,7 @@ use headwater::Model;
 use headwater::Ranking;
 use headwater::compare::GroundTruth;
 use headwater_discover::{RUN_FORMAT, RunRecord};
-use headwater_files::{read_beliefs, read_edges, read_known, read_model};
+use headwater_files::{read_beliefs, read_known, read_model};
 use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Error, Figure, figures};
 use serde::de::DeserializeOwned;
@@ -65,14 +66,7 @@ impl ReportArgs {
             None => None,
         };
         let graph = match &self.graph {
-            Some(path) => {
-                // As in discover: accounts of the graph without beliefs are left out.
-                let edges = read_edges(path)?.among(&model.roster);
-                if edges.is_empty() {
-                    return Err(unmatched(path, "no edge joins two agents of the model"));
-                }
-                Some(edges.graph(&model.roster)?)
-            }
+            Some(path) => Some(read_graph(path, &model.roster, terminal)?),
             None => None,
         };
         let truth = self.truth.as_deref().map(|path| read_truth(path, &model)).transpose()?;

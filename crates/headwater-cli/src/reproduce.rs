@@ -89,7 +89,7 @@ fn print(results: &ReplicationResults, format: Format, terminal: &Terminal) -> R
                 vec![experiment.name().to_owned(), claim, status, authors, formula, released, ours, explanation]
             };
             let header = ["experiment", "claim", "status", "authors", "formula", "released", "ours", "explanation"];
-            terminal.result(&csv(&header, results.claims().map(row).collect()))
+            terminal.result(&csv(&header, results.claims().map(row).collect(), terminal.csv_text()))
         }
         Format::Table => {
             let row = |(experiment, claim): (Experiment, &PaperClaim)| {

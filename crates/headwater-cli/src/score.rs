@@ -56,7 +56,8 @@ impl ScoreArgs {
             return Err(CliError::usage(message, "use a name that ends in .csv"));
         }
         check(&self.posts, [Some(&self.out), self.reading.rejects.as_ref()].into_iter().flatten())?;
-        let rejects = self.reading.rejects.as_deref().map(RejectsFile::create).transpose()?;
+        let rejects =
+            self.reading.rejects.as_deref().map(|path| RejectsFile::create(path, terminal.csv_text())).transpose()?;
         let mut bad = BadRowLog::new(rejects, terminal);
         let written = self.write(&mut bad, terminal);
         bad.close_quietly(written.is_ok())?;
@@ -109,7 +110,9 @@ impl ScoreArgs {
             used.insert(name.clone());
             header.push(name);
         }
-        out.write_record(header.iter().map(String::as_str).chain(added)).map_err(failed)?;
+        let sheet = terminal.csv_text();
+        let names = header.iter().map(String::as_str).chain(added);
+        out.write_record(names.map(|name| sheet.cell(name).into_owned())).map_err(failed)?;
 
         let block_size = BLOCK[usize::from(!builtin)];
         let total = rows.total_bytes();
@@ -130,7 +133,7 @@ impl ScoreArgs {
                     [score.negative, score.neutral, score.positive, score.score()].map(|value| value.to_string());
                 let why = explainer.as_ref().map(|explainer| why(&explainer.explain(text)));
                 let fields = row.iter().chain(&numbers).map(String::as_str).chain(why.as_deref());
-                out.write_record(fields).map_err(failed)?;
+                out.write_record(fields.map(|field| sheet.cell(field).into_owned())).map_err(failed)?;
             }
             let marked = rows.language().into_iter().flat_map(|column| block.iter().map(move |(_, row)| &row[column]));
             foreign += marked.filter(|lang| !lang.is_empty() && !lang.to_lowercase().starts_with("en")).count();

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use headwater::progress::{Progress, ProgressState};
 pub(crate) use headwater::words::{count, number, percent, short};
+use headwater_files::CsvText;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -28,6 +29,7 @@ pub(crate) enum Format {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
+    csv_text: CsvText,
     /// The bar on display, suspended while a line is printed.
     shown: Mutex<Option<ProgressBar>>,
 }
@@ -38,12 +40,27 @@ const PATIENCE: Duration = Duration::from_millis(700);
 /// Longer work is announced where no bar can be shown.
 const LONG: Duration = Duration::from_secs(30);
 
+/// Time between two pictures of a spinner.
+const TICK: Duration = Duration::from_millis(200);
+
+/// The first pieces of long work are watched for so long before its duration is estimated.
+const LOOK: Duration = Duration::from_secs(2);
+
 /// Time between two updates of the progress.
 const POLL: Duration = Duration::from_millis(100);
 
 impl Terminal {
     pub(crate) fn new(quiet: bool) -> Self {
-        Terminal { quiet, shown: Mutex::default() }
+        Terminal { quiet, csv_text: CsvText::default(), shown: Mutex::default() }
+    }
+
+    pub(crate) fn with_csv_text(self, csv_text: CsvText) -> Self {
+        Terminal { csv_text, ..self }
+    }
+
+    /// How text is written into CSV.
+    pub(crate) fn csv_text(&self) -> CsvText {
+        self.csv_text
     }
 
     /// Prints a result.
@@ -148,14 +165,14 @@ impl Terminal {
             bar.set_style(style);
         }
         bar.set_message(what.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(200));
+        bar.enable_steady_tick(TICK);
         self.show(Some(bar.clone()));
         Spinner { terminal: self, bar: Some(bar) }
     }
 
     /// A bar that appears only on a terminal, and only for work that takes a while.
     pub(crate) fn bar(&self, what: impl Into<Cow<'static, str>>, total: u64) -> StageBar<'_> {
-        StageBar { terminal: self, bar: None, what: what.into(), total, started: Instant::now() }
+        StageBar { terminal: self, bar: None, what: what.into(), total, done: 0, started: Instant::now() }
     }
 }
 
@@ -209,24 +226,35 @@ pub(crate) struct StageBar<'a> {
     bar: Option<ProgressBar>,
     what: Cow<'static, str>,
     total: u64,
+    done: u64,
     started: Instant,
+}
+
+/// The look of a bar: the time left is not known before the first piece is done.
+fn bar_style(done: u64) -> ProgressStyle {
+    let left = if done == 0 { "{elapsed}, time left not known yet" } else { "{elapsed}, about {eta} left" };
+    let style = ProgressStyle::with_template(&format!("{{spinner}} {{msg}} [{{bar:24}}] {{pos}}/{{len}} {left}"));
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
 impl StageBar<'_> {
     pub(crate) fn at(&mut self, done: u64) {
         if self.bar.is_none() && !self.terminal.quiet && self.started.elapsed() > PATIENCE {
             let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{msg} [{bar:32}] {pos}/{len} {eta} left");
-            if let Ok(style) = style {
-                bar.set_style(style.progress_chars("=> "));
-            }
+            bar.set_style(bar_style(done));
             let bar = bar.with_message(self.what.clone()).with_elapsed(self.started.elapsed());
+            // Something moves also while a long piece is under way.
+            bar.enable_steady_tick(TICK);
             self.terminal.show(Some(bar.clone()));
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
+            if self.done == 0 && done > 0 {
+                bar.set_style(bar_style(done));
+            }
             bar.set_position(done);
         }
+        self.done = done;
     }
 }
 
@@ -279,18 +307,45 @@ impl<'a> ShownStage<'a> {
         }
         self.bar.get_or_insert_with(|| self.terminal.bar(what.clone(), *total)).at(*done);
         let Announcement::Duration(quicker) = self.announcement else { return };
-        if self.announced || *done == 0 {
+        if self.announced || *done == 0 || self.begun.elapsed() < LOOK {
             return;
         }
         self.announced = true;
-        // A bar shows it on a terminal only.
-        let whole = self.begun.elapsed().mul_f64(*total as f64 / *done as f64);
-        if whole > LONG {
-            let quicker = quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
-            let minutes = whole.as_secs_f64() / 60.0;
-            self.terminal.remark(&format!("{what}: up to {total} steps, about {minutes:.1} minutes in total{quicker}"));
+        if let Some(estimate) = estimate(progress, self.begun.elapsed(), peak_memory(), quicker) {
+            self.terminal.remark(&estimate);
         }
     }
+}
+
+/// How long work will take, and how much memory, by its first pieces; none for short work.
+fn estimate(progress: &ProgressState, elapsed: Duration, memory: Option<u64>, quicker: Option<&str>) -> Option<String> {
+    let ProgressState { what, done, total, .. } = progress;
+    let whole = elapsed.mul_f64(*total as f64 / (*done).max(1) as f64);
+    if whole <= LONG {
+        return None;
+    }
+    let memory = memory.map_or(String::new(), |bytes| format!(" and {} MB of memory", bytes.div_ceil(1_000_000)));
+    let quicker = quicker.map_or(String::new(), |quicker| format!("; {quicker}"));
+    Some(format!(
+        "{what}: takes up to {}{memory}, by the first {done} of at most {total} steps{quicker}",
+        duration(whole)
+    ))
+}
+
+/// A rough duration in words.
+fn duration(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} seconds"),
+        seconds @ 120..7200 => format!("{} minutes", (seconds + 30) / 60),
+        seconds => format!("{:.1} hours", seconds as f64 / 3600.0),
+    }
+}
+
+/// The largest memory that this process has held so far, where the system tells it.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
 /// Columns of a terminal.
@@ -335,11 +390,12 @@ pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> St
 }
 
 /// Rows as CSV text, quoted where needed; no header line where the header is empty.
-pub(crate) fn csv(header: &[&str], rows: Vec<Vec<String>>) -> String {
+pub(crate) fn csv(header: &[&str], rows: Vec<Vec<String>>, text: CsvText) -> String {
     let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
     let mut written = if header.is_empty() { Ok(()) } else { writer.write_record(header) };
     for row in rows {
-        written = written.and_then(|()| writer.write_record(row));
+        let cells = row.iter().map(|cell| text.cell(cell).into_owned());
+        written = written.and_then(|()| writer.write_record(cells));
     }
     written.expect("memory takes rows of any length");
     let bytes = writer.into_inner().expect("memory can be flushed");
@@ -378,6 +434,28 @@ mod tests {
     }
 
     #[test]
+    fn long_work_is_announced_by_its_first_pieces() {
+        let handle = Progress::default();
+        let at = |done: u64, total: u64| {
+            let state = handle.over(Some(1), || {
+                let stage = headwater::progress::stage("learning", total);
+                stage.at(done);
+                handle.progress()
+            });
+            state.unwrap()
+        };
+        let say = |done, seconds| estimate(&at(done, 200), Duration::from_secs(seconds), Some(41_500_000), None);
+        assert_eq!(say(10, 1), None, "20 seconds are not long");
+        let wanted = "learning: takes up to 40 seconds and 42 MB of memory, by the first 10 of at most 200 steps";
+        assert_eq!(say(10, 2).as_deref(), Some(wanted));
+        let told = estimate(&at(1, 200), Duration::from_secs(60), None, Some("fewer users take less time"));
+        let wanted = "learning: takes up to 3.3 hours, by the first 1 of at most 200 steps; fewer users take less time";
+        assert_eq!(told.as_deref(), Some(wanted));
+        assert_eq!(duration(Duration::from_secs(400)), "7 minutes");
+        assert!(peak_memory().is_none_or(|bytes| bytes > 100_000));
+    }
+
+    #[test]
     fn control_characters_are_shown() {
         assert_eq!(escaped("a\u{1b}[2Jb\u{9b}\r\t\nc\u{202e}"), "a\\u{1b}[2Jb\\u{9b}\\r\\t\nc\\u{202e}");
         assert_eq!(escaped("名前 – ok\n"), "名前 – ok\n");
@@ -394,7 +472,10 @@ mod tests {
 
     #[test]
     fn csv_is_quoted_where_needed() {
-        assert_eq!(csv(&["a"], vec![vec!["x,\"y\"".into()]]), "a\n\"x,\"\"y\"\"\"\n");
-        assert_eq!(csv(&[], vec![vec!["two\nlines".into(), " x'y".into()]]), "\"two\nlines\", x'y\n");
+        assert_eq!(csv(&["a"], vec![vec!["x,\"y\"".into()]], CsvText::default()), "a\n\"x,\"\"y\"\"\"\n");
+        assert_eq!(
+            csv(&[], vec![vec!["two\nlines".into(), " x'y".into()]], CsvText::default()),
+            "\"two\nlines\", x'y\n"
+        );
     }
 }

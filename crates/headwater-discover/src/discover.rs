@@ -18,7 +18,7 @@ use headwater::progress::{self, Progress};
 use headwater::ranking::Uncertainty;
 use headwater::{Method, Model, Panel, Ranking, Roster, fit};
 use headwater_files::{
-    Groups, MODEL_FORMAT, edges_csv, ranking_csv, read_groups, read_model, read_panel, write_json, write_model,
+    CsvText, Groups, MODEL_FORMAT, edges_csv, ranking_csv, read_groups, read_model, read_panel, write_json, write_model,
 };
 use headwater_posts::{PostOptions, PostsInput, ScorerChoice, UserList};
 use headwater_score::{ModelSource, Scorer};
@@ -86,6 +86,8 @@ pub struct Discover {
     pub pseudonyms: Option<Pseudonyms>,
     /// What is known of the truth, for the report.
     pub truth: Option<GroundTruth>,
+    /// How text is written into the CSV files of a folder.
+    pub csv_text: CsvText,
 }
 
 /// Groups whose previous mean may move their members beside the network.
@@ -135,6 +137,7 @@ impl Discover {
             uncertainty: UncertaintyOptions::default(),
             pseudonyms: None,
             truth: None,
+            csv_text: CsvText::default(),
         }
     }
 
@@ -289,7 +292,7 @@ impl Run<'_> {
             "seed": uncertainty.seed,
         });
         let draws_key = stage_key(StageName::Rank, &depends);
-        let asked = json!([uncertainty.bootstrap, uncertainty.null, uncertainty.top]);
+        let asked = json!([uncertainty.bootstrap, uncertainty.null, uncertainty.top, options.raw_csv]);
         let stage = StageSpec { name: StageName::Rank, depends: json!([depends, asked]), files: &RANKING_FILES };
         let (ranking, _) = store.stage(
             &stage,
@@ -297,7 +300,7 @@ impl Run<'_> {
             |work| {
                 let ranking = self.rank(work, &draws_key, &uncertainty, &model, &panel, graph.as_ref())?;
                 if let Some(work) = work {
-                    write_ranking(work, &ranking, &model)?;
+                    write_ranking(work, &ranking, &model, discover.csv_text)?;
                 }
                 Ok((ranking, InFiles {}))
             },
@@ -434,6 +437,7 @@ impl Run<'_> {
     fn options(&self) -> RunOptions {
         let Discover { posts, options, text_model, rejects, graph, fit, common, uncertainty, pseudonyms, .. } =
             self.discover;
+        let csv_text = &self.discover.csv_text;
         let shown = |path: &Path| path.display().to_string();
         let in_memory = || "in memory".to_owned();
         let recorded = RunOptions {
@@ -481,6 +485,7 @@ impl Run<'_> {
             null: uncertainty.null.unwrap_or(0),
             top: uncertainty.top,
             seed: uncertainty.seed,
+            raw_csv: *csv_text == CsvText::Raw,
         };
         if pseudonyms.is_some() { recorded.without_paths() } else { recorded }
     }
@@ -649,10 +654,10 @@ impl Run<'_> {
 }
 
 /// The ranking in its three forms.
-fn write_ranking(work: &Path, ranking: &Ranking, model: &Model) -> Result<(), Error> {
+fn write_ranking(work: &Path, ranking: &Ranking, model: &Model, text: CsvText) -> Result<(), Error> {
     write_json(&work.join(RANKING_FILES[0]), ranking)?;
-    write_file(work, RANKING_FILES[1], ranking_csv(ranking)?.as_bytes())?;
-    write_file(work, RANKING_FILES[2], edges_csv(ranking, model)?.as_bytes())
+    write_file(work, RANKING_FILES[1], ranking_csv(ranking, text)?.as_bytes())?;
+    write_file(work, RANKING_FILES[2], edges_csv(ranking, model, text)?.as_bytes())
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {

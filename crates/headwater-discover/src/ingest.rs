@@ -106,7 +106,8 @@ impl Run<'_> {
         let discover = self.discover;
         let hidden = pseudonyms.is_some();
         let allowed = self.allowed(pseudonyms.as_deref_mut(), graph)?;
-        let rejects = discover.rejects.as_deref().map(RejectsFile::create).transpose()?;
+        let rejects =
+            discover.rejects.as_deref().map(|path| RejectsFile::create(path, discover.csv_text)).transpose()?;
         let scorer = self.scorer()?;
         let mut hooks = RunHooks {
             run: self,
@@ -148,7 +149,7 @@ impl Run<'_> {
             other => other.into(),
         })?;
         if let Some(work) = work {
-            beliefs.write(&work.join(BELIEFS_FILE))?.commit()?;
+            beliefs.write(&work.join(BELIEFS_FILE), discover.csv_text)?.commit()?;
             write_panel(&work.join(LOG_BELIEFS_FILE), &panel)?.commit()?;
         }
         if let Some(allowed) = &allowed.both {

@@ -170,6 +170,7 @@ pub struct RunOptions {
     pub null: u64,
     pub top: usize,
     pub seed: u64,
+    pub raw_csv: bool,
 }
 
 impl RunOptions {

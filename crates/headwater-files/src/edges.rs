@@ -1,8 +1,10 @@
 //! Edges: CSV `source,target[,weight]`, the source influences the target (the target follows the source).
 
-use crate::Error;
+use crate::cells::may_be_neutralised;
+use crate::{CsvText, Error, restored_cell};
 use headwater::Roster;
 use headwater::graph::Graph;
+use headwater::words::count;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
@@ -54,7 +56,10 @@ pub fn edges_from_reader(from: impl Read, path: &Path) -> Result<Edges, Error> {
         };
         Ok((line, text(source), text(target), weight))
     });
-    collect(path, rows)
+    let edges = collect(path, rows)?;
+    // Marks that we put before names which a spreadsheet would run.
+    let ours = may_be_neutralised(edges.rows.iter().flat_map(|row| [row.source.as_str(), row.target.as_str()]));
+    Ok(if ours { edges.renamed(|name| restored_cell(name).to_owned()) } else { edges })
 }
 
 /// A row as it came: where, both names, and the weight with how it was written.
@@ -146,8 +151,28 @@ impl Edges {
 
     /// Those between agents of a roster.
     pub fn among(mut self, roster: &Roster) -> Self {
-        self.rows.retain(|row| roster.agent(&row.source).is_ok() && roster.agent(&row.target).is_ok());
+        self.rows.retain(|row| index(roster, &row.source).is_ok() && index(roster, &row.target).is_ok());
         self
+    }
+
+    /// The graph among the agents of a roster, and what names other agents and is left out.
+    ///
+    /// # Errors
+    /// No edge is between two agents of the roster.
+    pub fn graph_among(&self, roster: &Roster) -> Result<(Graph, Option<AbsentAgents>), Error> {
+        let kept = self.clone().among(roster);
+        let mut absent = self.agents();
+        absent.retain(|name| index(roster, name).is_err());
+        if kept.is_empty() {
+            let shown: Vec<String> = absent.iter().take(NAMED).map(|name| format!("{name:?}")).collect();
+            let named = shown.join(", ");
+            let problem = format!(
+                "no edge is between two agents with beliefs; names must be the same, capitals included; the graph has {named}"
+            );
+            return Err(Error::file(&self.path, problem));
+        }
+        let edges = self.len() - kept.len();
+        Ok((kept.graph(roster)?, (!absent.is_empty()).then_some(AbsentAgents { agents: absent, edges })))
     }
 
     /// Names in order of first appearance.
@@ -164,7 +189,7 @@ impl Edges {
 
     /// (speaker, listener, weight) by index into a list of names.
     pub fn indexed(&self, roster: &Roster) -> Result<Vec<(usize, usize, Option<f64>)>, Error> {
-        let strangers: Vec<String> = self.agents().into_iter().filter(|name| roster.agent(name).is_err()).collect();
+        let strangers: Vec<String> = self.agents().into_iter().filter(|name| index(roster, name).is_err()).collect();
         if let Some(first) = strangers.first() {
             let row = self.rows.iter().find(|row| row.source == *first || row.target == *first);
             let shown = strangers.iter().take(5).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
@@ -177,7 +202,7 @@ impl Edges {
                 ),
             ));
         }
-        let index = |name: &str| roster.agent(name).map_err(Error::data(&self.path));
+        let index = |name: &str| index(roster, name).map_err(Error::data(&self.path));
         self.rows.iter().map(|row| Ok((index(&row.source)?, index(&row.target)?, row.weight))).collect()
     }
 
@@ -185,6 +210,38 @@ impl Edges {
     pub fn graph(&self, roster: &Roster) -> Result<Graph, Error> {
         let edges = self.indexed(roster)?.into_iter().map(|(speaker, listener, _)| (speaker, listener));
         Graph::new(roster.agents().len(), edges).map_err(Error::data(&self.path))
+    }
+}
+
+/// The agent of a name, or of the same name as we would have written it for a spreadsheet.
+fn index(roster: &Roster, name: &str) -> Result<usize, headwater::Error> {
+    roster.agent(name).or_else(|error| roster.agent(&CsvText::Neutralised.cell(name)).map_err(|_| error))
+}
+
+/// Names shown in a message.
+const NAMED: usize = 5;
+
+/// Agents of a graph that have no beliefs, and the edges left out with them. Its text is a warning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AbsentAgents {
+    /// Their names, in order of first appearance.
+    pub agents: Vec<String>,
+    /// Edges to or from them.
+    pub edges: usize,
+}
+
+impl std::fmt::Display for AbsentAgents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown: Vec<String> = self.agents.iter().take(NAMED).map(|name| format!("{name:?}")).collect();
+        let more = if self.agents.len() > NAMED { ", …" } else { "" };
+        write!(
+            f,
+            "{} of the graph without beliefs ({}{more}): left out, with {}",
+            count(self.agents.len(), "agent"),
+            shown.join(", "),
+            count(self.edges, "edge")
+        )
     }
 }
 
@@ -223,5 +280,33 @@ mod tests {
         let roster = Roster::new(["b", "a"], ["x", "y"]).unwrap();
         let stranger = read("source,target\na,b\nzoe,a\n").unwrap().graph(&roster).unwrap_err().to_string();
         assert!(stranger.contains("line 3") && stranger.contains("never speak: \"zoe\""), "{stranger}");
+    }
+
+    #[test]
+    fn agents_without_beliefs_are_left_out_and_named() {
+        let roster = Roster::new(["b", "a"], ["x", "y"]).unwrap();
+        let (graph, absent) = read("source,target\na,b\nzoe,a\nb,max\n").unwrap().graph_among(&roster).unwrap();
+        assert_eq!(graph.speakers(), [vec![1], vec![]]);
+        let absent = absent.unwrap().to_string();
+        assert_eq!(absent, "2 agents of the graph without beliefs (\"zoe\", \"max\"): left out, with 2 edges");
+        assert_eq!(read("source,target\na,b\n").unwrap().graph_among(&roster).unwrap().1, None);
+        let none = read("source,target\nA,B\n").unwrap().graph_among(&roster).unwrap_err().to_string();
+        assert!(none.contains("no edge is between two agents") && none.contains("\"A\", \"B\""), "{none}");
+    }
+
+    #[test]
+    fn neutralised_names_are_restored_and_names_of_others_are_kept() {
+        // As we write them.
+        let edges = read("source,target\n'-x,''=y\n").unwrap();
+        assert_eq!(edges.agents(), ["-x", "'=y"]);
+        // Somebody else's file: it has a name as it is.
+        assert_eq!(read("source,target\n'-x,=y\n").unwrap().agents(), ["'-x", "=y"]);
+        // Somebody else's file without such a name still finds its agents.
+        let roster = Roster::new(["'-x", "a"], ["x", "y"]).unwrap();
+        let edges = read("source,target\n'-x,a\n").unwrap();
+        assert_eq!(edges.graph(&roster).unwrap().speakers(), [vec![], vec![0]]);
+        let roster = Roster::new(["'-x", "-x"], ["x", "y"]).unwrap();
+        let edges = read("source,target\n'-x,''-x\n").unwrap();
+        assert_eq!(edges.indexed(&roster).unwrap(), [(1, 0, None)]);
     }
 }

@@ -1,6 +1,7 @@
 //! Groups: CSV `agent,group`, who belongs together. Agents that are not named form a group of their own.
 
-use crate::Error;
+use crate::cells::may_be_neutralised;
+use crate::{Error, restored_cell};
 use headwater::Roster;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,9 @@ pub fn read_groups(path: &Path) -> Result<Groups, Error> {
             return Err(Error::place(path, format!("line {line}"), format!("{agent} is in another group already")));
         }
     }
-    Ok(Groups { path: path.to_owned(), of })
+    let ours = may_be_neutralised(of.keys().map(String::as_str));
+    let groups = Groups { path: path.to_owned(), of };
+    Ok(if ours { groups.renamed(|name| restored_cell(name).to_owned()) } else { groups })
 }
 
 impl Groups {

@@ -5,6 +5,7 @@
 
 mod atomic_file;
 mod beliefs;
+mod cells;
 mod edges;
 mod error;
 mod groups;
@@ -22,7 +23,8 @@ pub use beliefs::{
     BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, LoadedBeliefs, Names, beliefs_from_array, beliefs_from_batches,
     beliefs_from_bytes, beliefs_from_frames, frame_from_values, read_beliefs, sides,
 };
-pub use edges::{Edges, edges_from_reader, read_edges};
+pub use cells::{CsvText, restored_cell};
+pub use edges::{AbsentAgents, Edges, edges_from_reader, read_edges};
 pub use error::Error;
 pub use groups::{Groups, read_groups};
 pub use limit::{Expansion, LimitedExpansion, TooMuchExpansion};

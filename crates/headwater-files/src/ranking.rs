@@ -1,6 +1,6 @@
 //! The ranking as a table: rows of JSON values, or CSV.
 
-use crate::Error;
+use crate::{CsvText, Error};
 use headwater::ranking::RankedEdge;
 use headwater::{Model, Ranking};
 use serde_json::{Map, Value};
@@ -48,46 +48,46 @@ pub fn ranking_table(ranking: &Ranking) -> (Vec<&'static str>, Vec<Map<String, V
 /// ```
 /// use headwater::{Ranking, simulate::{WorldParams, simulate}};
 /// let (_, truth) = simulate(&WorldParams { steps: 1, ..WorldParams::default() })?;
-/// let sheet = headwater_files::ranking_csv(&Ranking::new(&truth)?)?;
+/// let sheet = headwater_files::ranking_csv(&Ranking::new(&truth)?, headwater_files::CsvText::default())?;
 /// assert!(sheet.starts_with("agent,rank,influence,share,"));
 /// assert_eq!(sheet.lines().count(), 21);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn ranking_csv(ranking: &Ranking) -> Result<String, Error> {
+pub fn ranking_csv(ranking: &Ranking, text: CsvText) -> Result<String, Error> {
     let (used, rows) = ranking_table(ranking);
     let cell = |value: Option<&Value>| match value {
         None => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     };
-    table_csv(&used, rows.iter().map(|row| used.iter().map(|key| cell(row.get(*key))).collect()))
+    table_csv(&used, text, rows.iter().map(|row| used.iter().map(|key| cell(row.get(*key))).collect()))
 }
 
 /// Weights between different agents as CSV: `source,target,weight`, and where a null test was run `p_value,significant`, the
 /// smallest p-value first; otherwise listener by listener.
-pub fn edges_csv(ranking: &Ranking, model: &Model) -> Result<String, Error> {
+pub fn edges_csv(ranking: &Ranking, model: &Model, text: CsvText) -> Result<String, Error> {
     if let Some(tested) = &ranking.edges {
         let row = |edge: &RankedEdge| {
             let numbers = [Value::from(edge.weight), Value::from(edge.p_value), Value::from(edge.significant)];
             let numbers = numbers.map(|value| value.to_string());
             [edge.source.clone(), edge.target.clone()].into_iter().chain(numbers).collect()
         };
-        return table_csv(&["source", "target", "weight", "p_value", "significant"], tested.iter().map(row));
+        return table_csv(&["source", "target", "weight", "p_value", "significant"], text, tested.iter().map(row));
     }
     let names = model.roster.agents();
     let heard = model.combination.edges().filter(|&(speaker, listener, weight)| speaker != listener && weight > 0.0);
     let row = |(speaker, listener, weight): (usize, usize, f64)| {
         vec![names[speaker].clone(), names[listener].clone(), weight.to_string()]
     };
-    table_csv(&["source", "target", "weight"], heard.map(row))
+    table_csv(&["source", "target", "weight"], text, heard.map(row))
 }
 
-fn table_csv(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Result<String, Error> {
+fn table_csv(header: &[&str], text: CsvText, rows: impl Iterator<Item = Vec<String>>) -> Result<String, Error> {
     let broken = |error: &dyn std::fmt::Display| Error::file(Path::new("the table"), format!("cannot write: {error}"));
     let mut sheet = csv::Writer::from_writer(Vec::new());
     sheet.write_record(header).map_err(|error| broken(&error))?;
     for row in rows {
-        sheet.write_record(row).map_err(|error| broken(&error))?;
+        sheet.write_record(row.iter().map(|cell| text.cell(cell).into_owned())).map_err(|error| broken(&error))?;
     }
     let bytes = sheet.into_inner().map_err(|error| broken(&error))?;
     String::from_utf8(bytes).map_err(|error| broken(&error))

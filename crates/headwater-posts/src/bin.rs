@@ -9,7 +9,7 @@ use crate::calendar::{Calendar, Slot};
 use crate::given::Given;
 use headwater::panel::{PanelBuilder, Times, Unit};
 use headwater::{Panel, Roster, progress};
-use headwater_files::{AtomicFile, BeliefsRows};
+use headwater_files::{AtomicFile, BeliefsRows, CsvText};
 use headwater_score::Sentiment;
 use indexmap::IndexSet;
 use std::collections::HashMap;
@@ -404,9 +404,9 @@ impl BinnedBeliefs {
     }
 
     /// The table of beliefs (Parquet by extension, otherwise CSV), which takes its name when it is committed.
-    pub fn write(&self, path: &Path) -> Result<AtomicFile, Error> {
+    pub fn write(&self, path: &Path, text: CsvText) -> Result<AtomicFile, Error> {
         self.check_filled()?;
-        let mut rows = BeliefsRows::create(path, self.hypotheses.names())?;
+        let mut rows = BeliefsRows::create(path, self.hypotheses.names(), text)?;
         let stage = progress::stage("writing", self.rows());
         let mut written = 0;
         let mut shown: Option<(i64, String)> = None;

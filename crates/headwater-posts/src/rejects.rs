@@ -2,21 +2,22 @@
 
 use crate::Error;
 use crate::read::BadRow;
-use headwater_files::AtomicFile;
+use headwater_files::{AtomicFile, CsvText};
 use std::path::{Path, PathBuf};
 
 /// A list of bad rows being written.
 pub struct RejectsFile {
     path: PathBuf,
     writer: csv::Writer<AtomicFile>,
+    text: CsvText,
     rows: usize,
 }
 
 impl RejectsFile {
     /// Starts the file.
-    pub fn create(path: &Path) -> Result<Self, Error> {
+    pub fn create(path: &Path, text: CsvText) -> Result<Self, Error> {
         let writer = csv::Writer::from_writer(AtomicFile::create(path)?);
-        let mut rejects = RejectsFile { path: path.to_owned(), writer, rows: 0 };
+        let mut rejects = RejectsFile { path: path.to_owned(), writer, text, rows: 0 };
         rejects.record(["file", "line", "reason"])?;
         Ok(rejects)
     }
@@ -43,6 +44,7 @@ impl RejectsFile {
     }
 
     fn record(&mut self, cells: [&str; 3]) -> Result<(), Error> {
+        let cells = cells.map(|cell| self.text.cell(cell).into_owned());
         self.writer.write_record(cells).map_err(|error| Error::io(&self.path, "cannot write")(error.into()))
     }
 }

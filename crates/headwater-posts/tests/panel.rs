@@ -68,7 +68,7 @@ proptest! {
         let Ok((beliefs, quality)) = ingest().finish_binned() else { return Ok(()) };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(if csv { "beliefs.csv" } else { "beliefs.parquet" });
-        beliefs.write(&path).unwrap().commit().unwrap();
+        beliefs.write(&path, headwater_files::CsvText::default()).unwrap().commit().unwrap();
         let read = read_beliefs(&path, false);
         let (panel, _) = ingest().finish().unwrap();
         prop_assert_eq!(panel.steps() as u64, quality.bins);

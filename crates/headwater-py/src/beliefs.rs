@@ -360,13 +360,20 @@ impl Graph {
 }
 
 impl Graph {
-    /// As the command line takes a graph: all of its names must be known.
-    pub(crate) fn links(&self, roster: &Roster) -> Result<Links, PyError> {
-        Ok(self.edges.graph(roster)?)
+    /// As the command line takes a graph: agents without beliefs are left out with a warning.
+    pub(crate) fn links(&self, roster: &Roster) -> PyResult<Links> {
+        let (links, absent) = self.edges.graph_among(roster).map_err(PyError::from)?;
+        if let Some(absent) = absent {
+            Python::attach(|py| -> PyResult<()> {
+                py.import("headwater.errors")?.call_method1("tell", (vec![absent.to_string()],))?;
+                Ok(())
+            })?;
+        }
+        Ok(links)
     }
 
     /// The speakers each listener may listen to.
-    pub(crate) fn support(&self, roster: &Roster) -> Result<Vec<Vec<usize>>, PyError> {
+    pub(crate) fn support(&self, roster: &Roster) -> PyResult<Vec<Vec<usize>>> {
         Ok(self.links(roster)?.speakers().to_vec())
     }
 

@@ -5,7 +5,7 @@ use crate::columns::{FrameColumn, table};
 use crate::error::{PyError, no_choice};
 use crate::hints::run_warning;
 use crate::learners::{constraint, draws, weights};
-use crate::model::{Model, Ranking};
+use crate::model::{Model, Ranking, csv_text};
 use crate::posts::{BadRowWarnings, PostArguments, Posts};
 use crate::work::{Manner, done, done_watched};
 use headwater::learn::state_space::StateSpaceParams;
@@ -58,7 +58,7 @@ impl CommonArgument {
 #[pyo3(signature = (
     posts, options, out = None, graph = None, bootstrap = 200, null = None, top = 3, seed = 21,
     force = false, pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
-    rounds = None, common = None, progress = None, threads = None
+    rounds = None, common = None, raw_csv = false, progress = None, threads = None
 ))]
 pub(crate) fn discover(
     py: Python<'_>,
@@ -79,6 +79,7 @@ pub(crate) fn discover(
     shrinkage: Option<f64>,
     rounds: Option<usize>,
     common: Option<CommonArgument>,
+    raw_csv: bool,
     progress: Option<&Bound<'_, PyAny>>,
     threads: Option<usize>,
 ) -> PyResult<(Discovery, Vec<String>)> {
@@ -106,6 +107,7 @@ pub(crate) fn discover(
     });
     run.common = common.map(CommonArgument::input).transpose()?;
     run.uncertainty = UncertaintyOptions { bootstrap, null, top, seed };
+    run.csv_text = csv_text(raw_csv);
     run.pseudonyms = pseudonymise.as_deref().map(Pseudonyms::read).transpose().map_err(PyError::from)?;
     let mut store = match &out {
         Some(folder) => Store::folder(folder).with_artifacts(&RUN_ARTIFACTS).with_force(force),

@@ -24,7 +24,7 @@ pub(crate) fn constraint(name: &str) -> PyResult<Constraint> {
     }
 }
 
-pub(crate) fn support(graph: Option<&Graph>, roster: &Roster) -> Result<Option<Vec<Vec<usize>>>, PyError> {
+pub(crate) fn support(graph: Option<&Graph>, roster: &Roster) -> PyResult<Option<Vec<Vec<usize>>>> {
     graph.map(|graph| graph.support(roster)).transpose()
 }
 

@@ -11,7 +11,7 @@ use headwater::model::DetectedChange;
 use headwater::ranking::{Ranking as Ranked, Uncertainty};
 use headwater::words::count;
 use headwater::{Influence, Model as Learned, Roster, influence};
-use headwater_files::{model_from_bytes, model_to_bytes, ranking_table, read_model, write_model};
+use headwater_files::{CsvText, model_from_bytes, model_to_bytes, ranking_table, read_model, write_model};
 use headwater_report::explanation::WhatIfKind;
 use headwater_report::export::{EdgeFilter, ExportFormat, ExportNetwork, json, write_files};
 use headwater_report::page::{Page, ReportInput};
@@ -359,8 +359,14 @@ impl Model {
         })
     }
 
-    #[pyo3(signature = (path, ranking = None))]
-    fn export(&self, py: Python<'_>, path: PathBuf, ranking: Option<PyRef<'_, Ranking>>) -> PyResult<Vec<String>> {
+    #[pyo3(signature = (path, ranking = None, raw_csv = false))]
+    fn export(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        ranking: Option<PyRef<'_, Ranking>>,
+        raw_csv: bool,
+    ) -> PyResult<Vec<String>> {
         let given = ranking.as_ref().map(|ranking| &ranking.ranking);
         done(py, &Manner::default(), || {
             let format = ExportFormat::from_path(&path)?;
@@ -376,7 +382,7 @@ impl Model {
             if format == ExportFormat::Gexf {
                 network = network.drawn(&self.model, ranking);
             }
-            let replaced = write_files(&path, &network, json::Reader::Networkx)?;
+            let replaced = write_files(&path, &network, json::Reader::Networkx, csv_text(raw_csv))?;
             let mut warnings = Vec::new();
             if network.negative > 0 {
                 warnings.push(format!("{} left out", count(network.negative, "negative weight")));
@@ -390,6 +396,11 @@ impl Model {
             Ok(warnings)
         })
     }
+}
+
+/// How text is written into CSV.
+pub(crate) fn csv_text(raw: bool) -> CsvText {
+    if raw { CsvText::Raw } else { CsvText::Neutralised }
 }
 
 /// Outcome, sentence and p-value of a verdict.
@@ -442,6 +453,6 @@ impl Ranking {
 
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.ranking.notes.clone()
+        self.ranking.notes.iter().cloned().chain(self.ranking.contrarian_notes()).collect()
     }
 }

@@ -161,3 +161,22 @@ def test_pandas_needs_pyarrow(monkeypatch: pytest.MonkeyPatch, beliefs: np.ndarr
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pip install pyarrow"):
         Whitened().fit(table)
+
+
+def test_agents_of_a_graph_without_beliefs_are_left_out(beliefs: np.ndarray) -> None:
+    ring = [(str(agent), str((agent + 1) % beliefs.shape[1])) for agent in range(beliefs.shape[1])]
+    wanted = Whitened(graph=ring).fit(beliefs).combination_
+    left_out = r'1 agent of the graph without beliefs \("zoe"\): left out, with 1 edge'
+    with pytest.warns(headwater.HeadwaterWarning, match=left_out):
+        found = Whitened(graph=[*ring, ("zoe", "0")]).fit(beliefs).combination_
+    np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(ValueError, match="no edge is between two agents with beliefs"):
+        Whitened(graph=[("zoe", "max")]).fit(beliefs)
+
+
+def test_no_name_in_csv_is_run_by_a_spreadsheet(tmp_path: Path) -> None:
+    _, truth = headwater.simulate(graph=[("=1+1", "b"), ("b", "=1+1")], hypotheses=2, steps=1, burn_in=1)
+    headwater.export(truth, tmp_path / "net.csv")
+    assert "'=1+1,b," in (tmp_path / "net.csv").read_text()
+    headwater.export(truth, tmp_path / "net.csv", raw_csv=True)
+    assert "\n=1+1,b," in (tmp_path / "net.csv").read_text()

@@ -16,6 +16,8 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Names of the positions 0, 1, 2, …, for categories.
     pub names: Vec<String>,
+    /// Labels of positions in order, such as dates; as many are shown as have room. Round numbers when empty.
+    pub labels: Vec<(f64, String)>,
 }
 
 impl Axis {
@@ -32,6 +34,11 @@ impl Axis {
     /// An axis of categories.
     pub fn named(label: &str, names: Vec<String>) -> Self {
         Axis { names, ..Axis::linear(label) }
+    }
+
+    /// A linear axis with labels of its own, such as dates.
+    pub fn labelled(label: &str, labels: Vec<(f64, String)>) -> Self {
+        Axis { labels, ..Axis::linear(label) }
     }
 
     /// The same with a fixed range.
@@ -52,6 +59,8 @@ pub enum Shape {
     Dots,
     /// Bars from zero, grouped by position, with whiskers where there are intervals.
     Bars,
+    /// Faint bars along the bottom, the largest number the highest; they have no vertical axis.
+    Counts,
 }
 
 /// A point, with an interval where there is one.
@@ -114,6 +123,15 @@ const RIGHT: f64 = 16.0;
 const BOTTOM: f64 = 46.0;
 const LINE: f64 = 16.0;
 
+/// Room between two labels of the horizontal axis.
+const BETWEEN: f64 = 14.0;
+
+/// Height of the largest count, as a share of the drawing area.
+const COUNTS: f64 = 0.18;
+
+/// Colour of counts.
+const COUNT_COLOUR: &str = "#C9D6DF";
+
 /// Colour and dash of a series.
 #[derive(Clone, Copy)]
 struct Pen {
@@ -132,6 +150,7 @@ impl Chart {
                 references += 1;
                 Pen { colour: GREY, dash: DASHES[(references - 1) % DASHES.len()], width: 1.2 }
             }
+            Shape::Counts => Pen { colour: COUNT_COLOUR, dash: "", width: 1.0 },
             _ => {
                 next += 1;
                 let index = next - 1;
@@ -182,7 +201,8 @@ impl Chart {
             (None, 0) => Scale::over(self.x.kind, points().map(|point| point.x), false),
             (None, names) => Scale::between(ScaleKind::Linear, -0.6, names as f64 - 0.4),
         };
-        let heights = points().flat_map(|point| {
+        let measured = self.series.iter().filter(|series| series.shape != Shape::Counts);
+        let heights = measured.flat_map(|series| &series.points).flat_map(|point| {
             let (low, high) = point.interval.unwrap_or((point.y, point.y));
             [point.y, low, high]
         });
@@ -222,6 +242,7 @@ impl Chart {
         for (series, pen) in self.series.iter().zip(&pens) {
             match series.shape {
                 Shape::Line | Shape::Reference => line(svg, series, *pen, &spot),
+                Shape::Counts => counts(svg, series, *pen, origin, &x),
                 Shape::Dots => {
                     for point in &series.points {
                         whisker(svg, point, point.x, pen.colour, &spot);
@@ -260,7 +281,12 @@ impl Chart {
         let named: Vec<(f64, String)> =
             self.x.names.iter().enumerate().map(|(n, name)| (n as f64, name.clone())).collect();
         let upright = self.crowded();
-        for (value, label) in if named.is_empty() { x.ticks() } else { named } {
+        let ticks = match (named.is_empty(), self.x.labels.is_empty()) {
+            (true, true) => x.ticks(),
+            (true, false) => self.spaced_labels(x),
+            (false, _) => named,
+        };
+        for (value, label) in ticks {
             let Some(across) = x.place(value).filter(|across| (-1e-9..=1.0 + 1e-9).contains(across)) else { continue };
             let place = origin.0 + across * PANEL.0;
             svg.line((place, bottom), (place, bottom + 4.0), INK, 1.0);
@@ -279,10 +305,27 @@ impl Chart {
         svg.text(left, &self.y.label, TextStyle { turned: true, ..TextStyle::plain(Anchor::Middle) });
     }
 
+    /// Labels at equal distances that do not touch each other, and do not reach beyond the drawing.
+    fn spaced_labels(&self, x: &Scale) -> Vec<(f64, String)> {
+        let labels = &self.x.labels;
+        let widest = labels.iter().map(|(_, label)| width(label, TEXT)).fold(0.0, f64::max);
+        let places: Vec<f64> = labels.iter().filter_map(|(value, _)| x.place(*value)).map(|at| at * PANEL.0).collect();
+        let apart = match (places.first(), places.last()) {
+            (Some(first), Some(last)) if places.len() > 1 => (last - first) / (places.len() - 1) as f64,
+            _ => PANEL.0,
+        };
+        let decades = (0..).map(|power| 10usize.pow(power)).take(9);
+        let strides = decades.flat_map(|decade| [1, 2, 5].map(|times| times * decade));
+        let fits = |stride: &usize| *stride as f64 * apart >= widest + BETWEEN;
+        let stride = strides.into_iter().find(fits).unwrap_or(usize::MAX);
+        let inside = |value: &f64| x.place(*value).is_some_and(|at| at * PANEL.0 + widest / 2.0 <= PANEL.0 + RIGHT);
+        labels.iter().step_by(stride).filter(|(value, _)| inside(value)).cloned().collect()
+    }
+
     pub(crate) fn points(&self) -> Vec<DrawnPoint> {
         let name = |axis: &Axis, value: f64| match axis.names.get(value as usize) {
             Some(name) if value >= 0.0 => name.clone(),
-            _ => value.to_string(),
+            _ => axis.labels.iter().find(|(at, _)| *at == value).map_or(value.to_string(), |(_, label)| label.clone()),
         };
         let of = |series: &ChartSeries| {
             let drawn = |point: &Point| DrawnPoint {
@@ -306,7 +349,7 @@ fn sample(svg: &mut Svg, place: (f64, f64), shape: Shape, pen: Pen) {
             svg.path(&[vec![place, (place.0 + 22.0, place.1)]], pen.colour, pen.width, pen.dash);
         }
         Shape::Dots => svg.circle((place.0 + 11.0, place.1), 3.2, pen.colour, "#FFFFFF"),
-        Shape::Bars => svg.rect((place.0 + 6.0, place.1 - 5.0), (11.0, 10.0), pen.colour),
+        Shape::Bars | Shape::Counts => svg.rect((place.0 + 6.0, place.1 - 5.0), (11.0, 10.0), pen.colour),
     }
 }
 
@@ -339,6 +382,23 @@ fn line(svg: &mut Svg, series: &ChartSeries, pen: Pen, spot: &dyn Fn((f64, f64))
     }
     pieces.retain(|piece| piece.len() > 1);
     svg.path(&pieces, pen.colour, pen.width, pen.dash);
+}
+
+/// Bars along the bottom of the drawing area.
+fn counts(svg: &mut Svg, series: &ChartSeries, pen: Pen, origin: (f64, f64), x: &Scale) {
+    let most = series.points.iter().map(|point| point.y).filter(|y| y.is_finite()).fold(1.0, f64::max);
+    let places: Vec<Option<f64>> = series.points.iter().map(|point| x.place(point.x)).collect();
+    let apart = match (places.first(), places.last()) {
+        (Some(Some(first)), Some(Some(last))) if places.len() > 1 => (last - first) / (places.len() - 1) as f64,
+        _ => 0.1,
+    };
+    let wide = (0.8 * apart * PANEL.0).max(0.5);
+    for (point, place) in series.points.iter().zip(places) {
+        let high = COUNTS * PANEL.1 * point.y / most;
+        if let Some(across) = place.filter(|across| (0.0..=1.0).contains(across) && high > 0.0 && high.is_finite()) {
+            svg.rect((origin.0 + across * PANEL.0 - wide / 2.0, origin.1 + PANEL.1 - high), (wide, high), pen.colour);
+        }
+    }
 }
 
 fn whisker(svg: &mut Svg, point: &Point, x: f64, colour: &str, spot: &dyn Fn((f64, f64)) -> Option<(f64, f64)>) {

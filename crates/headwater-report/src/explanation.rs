@@ -2,6 +2,7 @@
 //!
 //! In: a [`Model`] and one of its agents. Out: an [`Explanation`], for the terminal, JSON and Python.
 
+use headwater::evaluate::Verdict;
 use headwater::influence::{Attribution, Influence, Intervention, WhatIf, by_hops, error_probability, strongest_paths};
 use headwater::model::Likelihood;
 use headwater::{Error, Model, influence};
@@ -35,6 +36,8 @@ impl WhatIfKind {
 pub struct Explanation {
     /// The agent.
     pub agent: String,
+    /// Whether the data support the numbers: that of a ranking, or what the model alone tells.
+    pub verdict: Verdict,
     /// 1 is the most influential.
     pub rank: usize,
     /// Number of agents.
@@ -224,6 +227,7 @@ impl Explanation {
         };
         Ok(Explanation {
             agent: names[agent].clone(),
+            verdict: Verdict::new(model, None),
             rank,
             agents: names.len(),
             truth: hypotheses[found.truth].clone(),
@@ -256,6 +260,19 @@ impl Explanation {
             likelihoods: model.likelihoods.as_ref().map(|likelihoods| likelihoods[agent].clone()),
             what_if: what_if.map(|kind| what_if_result(model, &found, agent, kind, top)).transpose()?,
         })
+    }
+}
+
+impl Explanation {
+    /// With the verdict of a ranking of the model.
+    #[must_use]
+    pub fn with_verdict(self, verdict: Verdict) -> Self {
+        Explanation { verdict, ..self }
+    }
+
+    /// Whether its numbers are findings: the data support them, or the model was given.
+    pub fn supported(&self) -> bool {
+        self.verdict.supported() || self.verdict.given
     }
 }
 

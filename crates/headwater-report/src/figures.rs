@@ -10,7 +10,7 @@ use crate::page::opinions::{BeliefSums, changes, zone};
 use headwater::Combination;
 use headwater::compare::GroundTruth;
 use headwater::words::short;
-use headwater_files::show_date;
+use headwater_files::show_dates;
 
 /// Agents in the figure of a ranking.
 const RANKED: usize = 25;
@@ -113,14 +113,18 @@ pub fn heat(from: &ReportInput<'_>) -> Result<Figure, Error> {
     Ok(figure("Weights", all.into_iter().map(panel).collect()))
 }
 
-/// Belief in the consensus hypothesis over time: mean and interquartile range, the highest-ranked agents, and detected changes.
+/// Belief in the consensus hypothesis over time: mean and interquartile range with the number of agents it is over, the
+/// highest-ranked agents, and detected changes.
 /// `None` without beliefs.
 pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
     let (Some(panel), model) = (from.beliefs, from.model) else { return Ok(None) };
     let truth = model.roster.hypothesis(&from.ranking.truth)?;
     let sums = BeliefSums::new(model, panel, POINTS)?;
     let at = |point: usize| (point * sums.merged) as f64;
-    let mut series = Vec::new();
+    let speaking: Vec<usize> = (0..sums.points).map(|point| sums.all(truth, point).count()).collect();
+    let most = speaking.iter().max().copied().unwrap_or(0);
+    let spoke = speaking.iter().enumerate().map(|(point, agents)| Point::new(at(point), *agents as f64)).collect();
+    let mut series = vec![ChartSeries::new(&format!("agents with a post, at most {most}"), Shape::Counts, spoke)];
     let middle = |point: usize| {
         let mut all: Vec<f64> = sums.all(truth, point).collect();
         all.sort_by(f64::total_cmp);
@@ -136,7 +140,8 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
         let said = |point: usize| Point::new(at(point), sums.belief(agent, truth, point).unwrap_or(f64::NAN));
         series.push(ChartSeries::new(&short(&row.agent), Shape::Line, (0..sums.points).map(said).collect()));
     }
-    let drawn = series.iter().flat_map(|series: &ChartSeries| &series.points);
+    let drawn =
+        series.iter().filter(|series| series.shape != Shape::Counts).flat_map(|series: &ChartSeries| &series.points);
     let ends = drawn.map(|point| point.interval.unwrap_or((point.y, point.y)));
     let (low, high) = ends.fold((1.0f64, 0.0f64), |(low, high), ends| (low.min(ends.0), high.max(ends.1)));
     // A point that is not a number separates the marks.
@@ -144,19 +149,17 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
     let changed = changes(&model.track, panel.steps(), sums.merged);
     if !changed.is_empty() {
         let marks = changed.iter().flat_map(|(point, ..)| mark(*point));
-        series.insert(0, ChartSeries::new("change", Shape::Reference, marks.collect()));
+        series.insert(1, ChartSeries::new("change", Shape::Reference, marks.collect()));
     }
-    let span = match panel.steps() {
-        ..=1 => "step".to_owned(),
-        steps => {
-            let (first, last) = (show_date(panel.times(), 0), show_date(panel.times(), steps - 1));
-            let zone = zone(from).map_or(String::new(), |zone| format!(" ({zone})"));
-            format!("step, from {first} to {last}{zone}")
-        }
+    let span = match zone(from) {
+        Some(zone) => format!("time ({zone})"),
+        None => "step".to_owned(),
     };
-    let span = if sums.merged > 1 { format!("{span}, means of {}", sums.merged) } else { span };
+    let span = if sums.merged > 1 { format!("{span}, means of {} steps", sums.merged) } else { span };
+    let dates = show_dates(panel.times(), sums.merged);
+    let labels = dates.into_iter().enumerate().map(|(point, date)| (at(point), date)).collect();
     let chart = Chart {
-        x: Axis::linear(&span),
+        x: Axis::labelled(&span, labels),
         y: Axis::linear(&format!("belief in {}", short(&from.ranking.truth))),
         series,
         ..Chart::default()

@@ -79,7 +79,7 @@ fn nothing_and_nonsense_can_be_drawn() {
     let points =
         vec![Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY), Point::within(0.0, -1.0, f64::NAN, 2.0)];
     for axis in [Axis::linear("x"), Axis::log("x")] {
-        for shape in [Shape::Line, Shape::Reference, Shape::Dots, Shape::Bars] {
+        for shape in [Shape::Line, Shape::Reference, Shape::Dots, Shape::Bars, Shape::Counts] {
             let series = vec![ChartSeries::new("", shape, points.clone()), ChartSeries::new("", shape, Vec::new())];
             let chart = Chart { x: axis.clone(), y: axis.clone(), series, ..Chart::default() };
             let panels = vec![

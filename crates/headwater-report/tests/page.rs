@@ -299,7 +299,35 @@ fn silence_is_a_gap() {
     assert_eq!(opinions.leaning, [Some(0.5), Some(0.7311), None]);
     assert!(page.quality.iter().any(|(label, value)| label == "silent (agent, step)" && value == "33.3%"));
     let drawn = ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) };
-    assert!(figures::opinions(&drawn).unwrap().unwrap().svg().contains("1970-01-03"));
+    let figure = figures::opinions(&drawn).unwrap().unwrap();
+    let svg = figure.svg();
+    // Dates on the axis, as many as there is room for, and how many spoke.
+    assert!(svg.contains("1970-01-01") && svg.contains("1970-01-02") && svg.contains("time (UTC)"), "{svg}");
+    assert!(svg.contains("agents with a post, at most 2"), "{svg}");
+    let spoke: Vec<(String, f64)> = figure.points().into_iter().take(3).map(|point| (point.x, point.y)).collect();
+    let wanted = [("1970-01-01", 2.0), ("1970-01-02", 1.0), ("1970-01-03", 1.0)];
+    assert_eq!(spoke, wanted.map(|(date, agents)| (date.to_owned(), agents)));
+}
+
+#[test]
+fn dates_on_an_axis_do_not_touch() {
+    let (_, model, ranking) = world(3, 40, 0.9);
+    let day = 86_400_000_000;
+    for steps in [1, 2, 40, 365, 3000] {
+        let times = Times::utc((0..steps).map(|step| step * day).collect());
+        let panel = Panel::complete(model.roster.clone(), vec![0.1; 3 * steps as usize]).unwrap();
+        let panel = panel.with_times(times).unwrap();
+        let from = ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) };
+        let svg = figures::opinions(&from).unwrap().unwrap().svg();
+        // Labels of the horizontal axis: place and text.
+        let labels: Vec<f64> = svg
+            .split("<text ")
+            .filter(|text| text.split_once('>').is_some_and(|(_, rest)| rest.starts_with("19")))
+            .filter_map(|text| text.split_once("x=\"")?.1.split_once('"')?.0.parse().ok())
+            .collect();
+        assert!((1..=6).contains(&labels.len()), "{steps} steps: {labels:?}");
+        assert!(labels.is_sorted_by(|a, b| b - a > 68.0), "{steps} steps: {labels:?}");
+    }
 }
 
 #[test]

@@ -163,8 +163,10 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
         Some(weights) => (with(weights), None),
         None if !choosing => (with(WeightKind::Edges), None),
         None => {
-            let _stage = progress::stage("forecasting held-out steps by strengths and by edges", 0);
-            let choice = state_space::choose(panel, params)?;
+            // Rounds of three fits at most.
+            let stage =
+                progress::stage("forecasting held-out steps by strengths and by edges", 3 * params.rounds as u64);
+            let choice = state_space::choose_observed(panel, params, &|| stage.advance())?;
             (with(choice.selection.chosen), Some(choice))
         }
     };

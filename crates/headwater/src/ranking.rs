@@ -7,11 +7,11 @@ use crate::evaluate::intervals::intervals;
 use crate::evaluate::null_test::significance;
 use crate::evaluate::{Intervals, Significance, Verdict, discoveries};
 use crate::graph::Graph;
-use crate::influence::{Contrarian, Influence, error_probabilities};
+use crate::influence::{Influence, error_probabilities};
 use crate::learn::refit_note;
 use crate::words::{count, number, percent, short};
 use crate::{Error, Model, Panel, Roster, influence};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// Up to this many agents the error probabilities are computed along the way.
@@ -158,9 +158,9 @@ pub struct RankedAgent {
     /// The same in standard errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contrarian_standard_errors: Option<f64>,
-    /// Posts per step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub posts: Option<f64>,
+    /// Number of posts.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "post_count")]
+    pub posts: Option<u64>,
     /// Share of steps without a post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_share: Option<f64>,
@@ -327,14 +327,44 @@ impl Ranking {
         Ok(())
     }
 
-    /// Adds posts per step and the share of silent steps.
+    /// Agents whose own evidence points to another hypothesis than the truth, in sentences: those by at least three standard
+    /// errors one by one, the rest as a count. Empty where the data do not support an answer; what a given model holds needs
+    /// no support.
+    pub fn contrarian_notes(&self) -> Vec<String> {
+        if !self.verdict.supported() && !self.verdict.given {
+            return Vec::new();
+        }
+        let contrarian = |row: &&RankedAgent| row.contrarian.is_some();
+        // With dozens of agents and several alternatives noise alone often gives two standard errors, seldom three.
+        let clear = |row: &&RankedAgent| row.contrarian_standard_errors.is_none_or(|errors| errors >= 3.0);
+        let (shown, unclear): (Vec<&RankedAgent>, Vec<&RankedAgent>) =
+            self.agents.iter().filter(contrarian).partition(clear);
+        let mut notes = Vec::new();
+        for row in shown.iter().take(5) {
+            let margin = match (row.contrarian_standard_errors, row.contrarian_margin) {
+                (Some(errors), _) => format!(", by {errors:.1} standard errors"),
+                (None, Some(margin)) => format!(", by {} nats an observation", number(margin)),
+                (None, None) => String::new(),
+            };
+            let believes = row.contrarian.as_deref().unwrap_or_default();
+            notes.push(format!("contrarian: the evidence of {} points to {believes:?}{margin}", short(&row.agent)));
+        }
+        if !unclear.is_empty() {
+            notes.push(format!(
+                "evidence against the verdict by less than three standard errors: {}",
+                count(unclear.len(), "agent")
+            ));
+        }
+        notes
+    }
+
+    /// Adds the number of posts and the share of silent steps.
     pub fn add_activity(&mut self, panel: &Panel) -> Result<(), Error> {
         let silence = panel.silence();
         let steps = panel.steps() as f64;
         for row in &mut self.agents {
             let agent = panel.roster().agent(&row.agent)?;
-            let posts: f64 = (0..panel.steps()).map(|step| f64::from(panel.posts(step, agent))).sum();
-            row.posts = Some(posts / steps);
+            row.posts = Some((0..panel.steps()).map(|step| u64::from(panel.posts(step, agent))).sum());
             row.silent_share = Some(silence[agent] as f64 / steps);
         }
         Ok(())
@@ -402,26 +432,57 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
             number(net)
         ));
     }
-    // With dozens of agents and several alternatives noise alone often gives two standard errors, seldom three.
-    let clear = |contrarian: &&Contrarian| contrarian.standard_errors.is_none_or(|errors| errors >= 3.0);
-    let shown: Vec<&Contrarian> = found.contrarians.iter().filter(clear).collect();
-    for contrarian in shown.iter().take(5) {
-        let margin = match contrarian.standard_errors {
-            Some(errors) => format!("{errors:.1} standard errors"),
-            None => format!("{} nats an observation", number(contrarian.margin)),
-        };
-        notes.push(format!(
-            "contrarian: the evidence of {} points to {:?}, by {margin}",
-            short(&model.roster.agents()[contrarian.agent]),
-            model.roster.hypotheses()[contrarian.believes]
-        ));
-    }
-    let unclear = found.contrarians.len() - shown.len();
-    if unclear > 0 {
-        notes.push(format!(
-            "evidence against the verdict by less than three standard errors: {}",
-            count(unclear, "agent")
-        ));
-    }
     notes
+}
+
+/// A number of posts; files of version 0.1 have posts per step, which is another number, and is left out.
+fn post_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<f64>::deserialize(from)?;
+    Ok(number.filter(|number| *number >= 0.0 && number.fract() == 0.0).map(|number| number as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::Outcome;
+    use crate::simulate::{WorldParams, simulate};
+
+    #[test]
+    fn contrarians_are_named_only_where_the_data_support_an_answer() {
+        let (_, truth) = simulate(&WorldParams { steps: 1, ..WorldParams::default() }).unwrap();
+        let mut ranking = Ranking::new(&truth).unwrap();
+        for (place, errors) in [(0, Some(4.0)), (1, Some(2.0)), (2, None)] {
+            let row = &mut ranking.agents[place];
+            (row.contrarian, row.contrarian_margin) = (Some("h1".into()), Some(0.25));
+            row.contrarian_standard_errors = errors;
+        }
+        let (first, third) = (ranking.agents[0].agent.clone(), ranking.agents[2].agent.clone());
+        let wanted = [
+            format!("contrarian: the evidence of {first} points to \"h1\", by 4.0 standard errors"),
+            format!("contrarian: the evidence of {third} points to \"h1\", by 0.2500 nats an observation"),
+            "evidence against the verdict by less than three standard errors: 1 agent".to_owned(),
+        ];
+        assert!(ranking.verdict.given);
+        assert_eq!(ranking.contrarian_notes(), wanted);
+        ranking.verdict.given = false;
+        assert!(ranking.contrarian_notes().is_empty(), "nothing was tested");
+        ranking.verdict.outcome = Outcome::Supported;
+        assert_eq!(ranking.contrarian_notes(), wanted);
+        ranking.verdict.outcome = Outcome::NoEvidence;
+        assert!(ranking.contrarian_notes().is_empty());
+        assert!(!ranking.notes.iter().any(|note| note.contains("contrarian")));
+    }
+
+    #[test]
+    fn posts_are_a_count_and_those_per_step_of_older_files_are_left_out() {
+        let (panel, truth) = simulate(&WorldParams { steps: 50, ..WorldParams::default() }).unwrap();
+        let mut ranking = Ranking::new(&truth).unwrap();
+        ranking.add_activity(&panel).unwrap();
+        assert!(ranking.agents.iter().all(|row| row.posts == Some(50)));
+        let mut json = serde_json::to_value(&ranking).unwrap();
+        assert_eq!(json["agents"][0]["posts"].to_string(), "50");
+        json["agents"][0]["posts"] = 1.5.into();
+        let back: Ranking = serde_json::from_value(json).unwrap();
+        assert_eq!((back.agents[0].posts, back.agents[1].posts), (None, Some(50)));
+    }
 }

@@ -86,7 +86,7 @@ impl LearnArgs {
         let about = CliError::about(&self.beliefs);
         let (mut learner, mut forecast) = match resumed {
             Some(checkpoint) => continued(checkpoint, panel)?,
-            None => (self.learner(panel, params)?, Forecast::default()),
+            None => (self.learner(panel, params, terminal)?, Forecast::default()),
         };
         if self.tune {
             learner = tuned(&learner, panel, terminal).map_err(&about)?;
@@ -109,9 +109,9 @@ impl LearnArgs {
         Ok(Learned { model, settings, trace })
     }
 
-    fn learner(&self, panel: &Panel, params: &GslParams) -> Result<Gsl, CliError> {
+    fn learner(&self, panel: &Panel, params: &GslParams, terminal: &Terminal) -> Result<Gsl, CliError> {
         let mut learner = Gsl::new(panel.roster().clone(), params.clone())?;
-        if let Some(support) = self.support(panel)? {
+        if let Some(support) = self.support(panel, terminal)? {
             learner = learner.within(support)?;
         }
         let known = |path: &Path| read_known(path)?.aligned(panel.roster()).map_err(CliError::about(path));

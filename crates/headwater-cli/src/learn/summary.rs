@@ -5,6 +5,7 @@ use crate::terminal::{count, csv, number, percent, shell_quoted, short, table};
 use headwater::evaluate::Verdict;
 use headwater::model::{Smoothing, Status};
 use headwater::{Model, influence};
+use headwater_files::CsvText;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -195,7 +196,7 @@ impl LearnSummary {
     }
 
     /// Keys and values as CSV.
-    pub(super) fn csv(&self) -> String {
+    pub(super) fn csv(&self, text: CsvText) -> String {
         let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let mut rows = vec![
             ("supported".to_owned(), self.verdict.supported().to_string()),
@@ -213,7 +214,7 @@ impl LearnSummary {
         ];
         rows.extend(self.settings.iter().map(|(key, value)| (key.clone(), value.to_string())));
         rows.push(("model".to_owned(), self.model.clone()));
-        csv(&["key", "value"], rows.into_iter().map(|(key, value)| vec![key, value]).collect())
+        csv(&["key", "value"], rows.into_iter().map(|(key, value)| vec![key, value]).collect(), text)
     }
 }
 

@@ -494,3 +494,91 @@ fn above_a_hundred_users_the_null_is_off_unless_asked_for() {
     let run = place.read_json("a/run.json");
     assert_eq!((&run["options"]["null"], &run["verdict"]["outcome"]), (&0.into(), &"not-tested".into()));
 }
+
+/// Cells of a CSV text that a spreadsheet would run.
+fn formulas(text: &str) -> Vec<String> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+    let acts = |cell: &&str| cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+    rows.iter().flat_map(|row| row.iter().filter(acts).map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn no_csv_runs_in_a_spreadsheet_and_ours_are_read_back() {
+    let place = Place::new();
+    let names = ["=HYPERLINK(\"x\")", "-x", "'-x", "@ann", "bob"];
+    let mut posts = csv::Writer::from_writer(Vec::new());
+    posts.write_record(["user", "time", "text", "score"]).unwrap();
+    for day in 0..20 {
+        for (place, name) in names.iter().enumerate() {
+            let score = 0.5 + 0.4 * f64::sin((day * day * (place + 1)) as f64);
+            let time = format!("2024-05-{:02}T12:00:00Z", day + 1);
+            let text = if score > 0.5 { "@bob I love it" } else { "@bob I hate it" };
+            posts.write_record([name, time.as_str(), text, &score.to_string()]).unwrap();
+        }
+    }
+    place.write("posts.csv", posts.into_inner().unwrap());
+    let run = "--scorer column --bootstrap 0 --null 20 --quiet";
+    place.done(&format!("discover posts.csv {run} --out found"));
+    place.done("export found/model.json --out net.csv --quiet");
+    place.done("score posts.csv --out scored.csv --quiet");
+    place.done("beliefs posts.csv --scorer column --out beliefs.csv --quiet");
+    let printed = [
+        place.done("rank found/model.json --format csv"),
+        place.done("explain found/model.json --agent bob --format csv"),
+    ];
+    let files = ["found/ranking.csv", "found/edges.csv", "net.csv", "net.nodes.csv", "scored.csv", "beliefs.csv"];
+    for (name, text) in
+        files.map(|name| (name, place.read(name))).into_iter().chain(printed.map(|text| ("printed", text)))
+    {
+        assert_eq!(formulas(&text), Vec::<String>::new(), "{name}");
+        assert!(text.contains("'-x") && text.contains("''-x"), "{name}: {text}");
+    }
+    // The names as they are, where asked for.
+    assert!(place.done("rank found/model.json --format csv --raw-csv").contains("\n-x,"));
+    // What we wrote, we read: the same agents in the graph, in beliefs and in scored posts.
+    let mut wanted: Vec<&str> = names.to_vec();
+    wanted.sort_unstable();
+    let agents = |model: &str| {
+        let model = place.read_json(model);
+        let names = model["agents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    assert_eq!(agents("found/model.json"), wanted);
+    let (_, errors) = place.both("learn beliefs.csv --graph found/edges.csv --method whitened --out again.json");
+    assert!(!errors.contains("left out"), "{errors}");
+    assert_eq!(agents("again.json"), wanted);
+    place.done(&format!("discover scored.csv {run} --graph net.csv --out from-scored"));
+    assert_eq!(agents("from-scored/model.json"), wanted);
+}
+
+#[test]
+fn explain_carries_the_verdict_of_the_run() {
+    let place = Place::new();
+    let rows: String = (0..25)
+        .flat_map(|day| ["ann", "bob", "cem"].map(|user| (day, user)))
+        .map(|(day, user)| {
+            let score = 0.5 + 0.4 * f64::sin((day * day * user.len() * usize::from(user.as_bytes()[0])) as f64);
+            format!("{user},2024-05-{:02}T12:00:00Z,hello,{score}\n", day + 1)
+        })
+        .collect();
+    place.write("posts.csv", format!("user,time,text,score\n{rows}"));
+    place.done("discover posts.csv --scorer column --bootstrap 0 --null 20 --out found --quiet");
+    let verdict = place.read_json("found/ranking.json")["verdict"].clone();
+    assert_eq!(verdict["outcome"], "no-evidence", "{verdict}");
+    let told = place.json("explain found/model.json --agent bob --format json");
+    assert_eq!(told["verdict"], verdict);
+    let text = place.done("explain found/model.json --agent bob");
+    assert!(text.starts_with("No evidence that these agents listen to each other"), "{text}");
+    assert!(text.contains("estimates that the data do not support") && !text.contains("own evidence points"), "{text}");
+    // A ranking of another model says nothing about this one.
+    std::fs::create_dir(place.path("alone")).unwrap();
+    place.write("alone/model.json", place.read("found/model.json"));
+    assert!(place.done("explain alone/model.json --agent bob").starts_with("Not tested"));
+    place.write("alone/ranking.json", place.read("found/ranking.json").replace("\"ann\"", "\"eve\""));
+    assert!(place.done("explain alone/model.json --agent bob").starts_with("Not tested"));
+    let errors = place.refused("explain alone/model.json --agent bob --ranking alone/ranking.json", 1);
+    assert!(errors.contains("is not a ranking of"), "{errors}");
+}

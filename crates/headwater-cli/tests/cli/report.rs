@@ -92,7 +92,7 @@ fn what_does_not_fit_is_refused_by_cause_and_cure() {
     refused("model.json --log-ratios --out p.html", 2, &["--beliefs"]);
     refused("none.json --out p.html", 1, &["none.json"]);
     write("edges.csv", "source,target\nann,bob\n");
-    refused("model.json --graph edges.csv --out p.html", 1, &["no edge joins two agents of the model"]);
+    refused("model.json --graph edges.csv --out p.html", 1, &["no edge is between two agents with beliefs"]);
     write("strange.csv", "time,agent,h0,h1\n0,ann,0.5,0.5\n0,bob,0.4,0.6\n");
     refused("model.json --beliefs strange.csv --out p.html", 1, &["strange.csv"]);
     write("ranking.json", &ranking);

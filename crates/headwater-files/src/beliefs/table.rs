@@ -2,14 +2,16 @@
 
 use super::grain::GrainDetector;
 use super::{LoadedBeliefs, check_zeros, ratios_of};
+use crate::cells::may_be_neutralised;
 use crate::limit::{check_hypotheses, panel_limit};
 use crate::time::{parse_time, written_offset};
-use crate::{Error, ParquetBatches};
+use crate::{Error, ParquetBatches, restored_cell};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Schema, TimeUnit};
+use headwater::Roster;
 use headwater::panel::{PanelBuilder, Times, Unit};
 use parquet::file::reader::ChunkReader;
 use std::collections::HashMap;
@@ -238,7 +240,21 @@ pub(super) fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result
         let time = reader.time(cell(layout.time), &place)?;
         reader.row(&place, time, &|| cell(layout.time).to_owned(), agent, &values, posts)?;
     }
-    reader.finish()
+    let mut loaded = reader.finish()?;
+    if let Some(roster) = restored_names(loaded.panel.roster()).map_err(Error::data(path))? {
+        loaded.panel = loaded.panel.with_roster(roster).map_err(Error::data(path))?;
+    }
+    Ok(loaded)
+}
+
+/// Names without the marks that we put before text which a spreadsheet would run; none where there are no such marks.
+fn restored_names(roster: &Roster) -> Result<Option<Roster>, headwater::Error> {
+    let names = roster.agents();
+    let marked = names.iter().any(|name| restored_cell(name) != name);
+    if !marked || !may_be_neutralised(names.iter().map(String::as_str)) {
+        return Ok(None);
+    }
+    Roster::new(names.iter().map(|name| restored_cell(name)), roster.hypotheses().to_vec()).map(Some)
 }
 
 pub(super) fn read_parquet(

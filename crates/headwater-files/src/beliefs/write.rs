@@ -2,7 +2,7 @@
 
 use super::BeliefsFormat;
 use crate::npy::{self, NpyHeader, NpyType};
-use crate::{AtomicFile, Error};
+use crate::{AtomicFile, CsvText, Error};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
@@ -98,20 +98,23 @@ pub struct BeliefsRows {
     hypotheses: usize,
     numbers: Vec<f64>,
     table: TableSink,
+    text: CsvText,
 }
 
 impl BeliefsRows {
     /// Starts a file over these hypotheses, the reference first.
-    pub fn create(path: &Path, hypotheses: &[&str]) -> Result<Self, Error> {
+    pub fn create(path: &Path, hypotheses: &[&str], text: CsvText) -> Result<Self, Error> {
         let parquet = BeliefsFormat::from_path(path) == BeliefsFormat::Parquet;
         let table = TableSink::new(AtomicFile::create(path)?, parquet, hypotheses, DataType::Utf8, true)?;
-        Ok(BeliefsRows { hypotheses: hypotheses.len(), numbers: Vec::new(), table })
+        // Text of other formats is never run.
+        let text = if parquet { CsvText::Raw } else { text };
+        Ok(BeliefsRows { hypotheses: hypotheses.len(), numbers: Vec::new(), table, text })
     }
 
     /// Writes one row from log-ratios against the reference.
     pub fn write(&mut self, time: &str, agent: &str, log_ratios: &[f64], posts: u32) -> Result<(), Error> {
         panel::probabilities(log_ratios[..self.hypotheses - 1].iter().copied(), &mut self.numbers);
-        self.table.row(RowTime::Text(time), agent, &self.numbers, Some(posts))
+        self.table.row(RowTime::Text(time), &self.text.cell(agent), &self.numbers, Some(posts))
     }
 
     /// Completes the file; it takes its name when the returned file is committed.

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::Error;
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
+use headwater_files::restored_cell;
 use std::collections::VecDeque;
 use std::io::Read;
 use std::path::Path;
@@ -118,6 +119,16 @@ pub struct CsvTable {
     opened: u64,
     /// Whether lines end in CR LF. The reader splits at LF, and we take the CR off: it would lose count of the lines.
     returns: bool,
+    /// Whether the table is one of ours: the apostrophes before text that a spreadsheet would run are taken off.
+    scored: bool,
+}
+
+/// The columns that scoring adds to a table.
+const SCORES: [&str; 4] = ["negative", "neutral", "positive", "score"];
+
+/// A row as it was before it was written for spreadsheets.
+fn restored(cells: StringRecord) -> StringRecord {
+    if cells.iter().all(|cell| restored_cell(cell) == cell) { cells } else { cells.iter().map(restored_cell).collect() }
 }
 
 impl CsvTable {
@@ -142,7 +153,8 @@ impl CsvTable {
             let problem = format!("the column {twice:?} is named twice; keep one");
             return Err(Error::Line { path: file.to_path_buf(), line: 1, problem });
         }
-        Ok(CsvTable { reader, columns, file, record, delimiter, waiting: VecDeque::new(), opened: 0, returns })
+        let scored = columns.names().windows(SCORES.len()).any(|names| names == SCORES);
+        Ok(CsvTable { reader, columns, file, record, delimiter, waiting: VecDeque::new(), opened: 0, returns, scored })
     }
 
     /// The file and its columns.
@@ -206,7 +218,10 @@ impl CsvTable {
             return Ok(Some(Err(BadRow::new(place, reason))));
         }
         Ok(Some(match StringRecord::from_byte_record(std::mem::take(&mut self.record)) {
-            Ok(cells) => Ok(RawRecord { place, row: RecordValue::Cells(self.columns.clone(), cells) }),
+            Ok(cells) => {
+                let cells = if self.scored { restored(cells) } else { cells };
+                Ok(RawRecord { place, row: RecordValue::Cells(self.columns.clone(), cells) })
+            }
             Err(_) => Err(BadRow::with(place, RowError::new(RowProblem::Encoding, NOT_UTF_8))),
         }))
     }

@@ -137,7 +137,7 @@ class Model:
         """The report page as HTML."""
     def figure(self, name: Literal["ranking", "network", "heat"]) -> str:
         """A figure as SVG."""
-    def export(self, path: str, ranking: Ranking | None = None) -> list[str]:
+    def export(self, path: str, ranking: Ranking | None = None, raw_csv: bool = False) -> list[str]:
         """.gexf, .graphml, .csv, .parquet or .json, as `headwater export` writes it; warnings."""
 
 @final
@@ -381,6 +381,7 @@ def discover(
     shrinkage: float | None = None,
     rounds: int | None = None,
     common: dict[str, str] | str | None = None,
+    raw_csv: bool = False,
     progress: _Progress | None = None,
     threads: int | None = None,
 ) -> tuple[Discovery, list[str]]:

@@ -77,7 +77,7 @@ def agents_table(columns: Mapping[str, Any]) -> str:
     shown = [("", "rank", str), ("agent", "agent", str), ("share", "share", percent)]
     shown += [("90% from", "share_low", percent), ("to", "share_high", percent), ("p", "p_value", number)]
     shown += [("centrality", "centrality", number), ("informativeness", "informativeness", number)]
-    shown += [("posts per step", "posts", number), ("silent", "silent_share", percent)]
+    shown += [("posts", "posts", str), ("silent", "silent_share", percent)]
     if "sign" in columns:
         columns = {**columns, "share": [sign * share for sign, share in zip(columns["sign"], columns["share"])]}
     present = [(heading, name, say) for heading, name, say in shown if name in columns]

@@ -167,7 +167,7 @@ def rank(
 ) -> Frame:
     """Ranks the agents by influence: a data frame with a row per agent, the most influential first.
 
-    `beliefs`, from which the model was learned, add posts per step and silence; with them `bootstrap` adds 90 %
+    `beliefs`, from which the model was learned, add numbers of posts and silence; with them `bootstrap` adds 90 %
     intervals and `null` p-values (True: 200 draws each). `graph` adds followers and PageRank. `top` limits the rows and is
     the k of `top_k_probability` (3 by default). Warns `NoEvidence` where the
     data do not support an answer, and `NotTested` without `null`; pandas' ``attrs`` hold the verdict.

@@ -258,8 +258,11 @@ def compiled_ranking(ranking: Ranking | None) -> _headwater.Ranking | None:
     return None if ranking is None else ranking._compiled
 
 
-def export(model: ModelLike, path: str | os.PathLike[str], *, ranking: Ranking | None = None) -> None:
+def export(
+    model: ModelLike, path: str | os.PathLike[str], *, ranking: Ranking | None = None, raw_csv: bool = False
+) -> None:
     """Writes the network for other programs: .gexf, .graphml, .csv, .parquet or .json. A `ranking` adds its columns.
+    In .csv, names that a spreadsheet would run as a formula begin with an apostrophe, unless `raw_csv` is true.
 
     >>> import os
     >>> from tempfile import TemporaryDirectory
@@ -269,7 +272,7 @@ def export(model: ModelLike, path: str | os.PathLike[str], *, ranking: Ranking |
     ...     sorted(os.listdir(folder))
     ['network.csv', 'network.nodes.csv']
     """
-    tell(as_model(model)._compiled.export(os.fspath(path), compiled_ranking(ranking)))
+    tell(as_model(model)._compiled.export(os.fspath(path), compiled_ranking(ranking), raw_csv))
 
 
 def to_networkx(model: ModelLike) -> Any:

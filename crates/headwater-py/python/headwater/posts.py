@@ -249,6 +249,7 @@ def discover(
     shrinkage: float | None = None,
     rounds: int | None = None,
     common: Common = None,
+    raw_csv: bool = False,
     seed: int = 21,
     progress: ProgressLike = False,
     threads: int | None = None,
@@ -258,7 +259,8 @@ def discover(
 
     Takes all options of `beliefs_from_posts`, and those of `StateSpace`, which does the fit. Everything stays in memory
     unless `out` names a folder to write; with a folder an interrupted call can be resumed. A folder with
-    results of other posts is refused unless `force` is true. `null` is 200 up to
+    results of other posts is refused unless `force` is true. In its CSV files names that a spreadsheet would run as a
+    formula begin with an apostrophe, unless `raw_csv` is true. `null` is 200 up to
     100 users and 0 above, unless given; 0 or False turns `null` or `bootstrap` off. Warns `NoEvidence` where the data do
     not support an answer, and `NotTested` where no permutation test was run."""
     unknown = options.keys() - PostOptions.__annotations__.keys()
@@ -284,6 +286,7 @@ def discover(
             shrinkage=shrinkage,
             rounds=rounds,
             common=_common(common),
+            raw_csv=raw_csv,
             progress=report,
             threads=threads,
         )

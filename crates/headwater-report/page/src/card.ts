@@ -163,7 +163,7 @@ function rest({ row }: Standing): HTMLElement | null {
     ["Top-k probability", "top_k_probability", row.top_k_probability, "share"],
     ["Origin: share of the mean opinion", "origin", row.origin, "number"],
     ["Error probability", "error_probability", row.error_probability, "number"],
-    ["Posts per time step", "posts", row.posts, "number"],
+    ["Posts", "posts", row.posts, "count"],
     ["Share of steps without a post", "silent_share", row.silent_share, "share"],
     ["Followers", "in_degree", row.in_degree, "count"],
     ["PageRank", "pagerank", row.pagerank, "number"],

@@ -177,7 +177,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
         legend: { show: false },
         scales: { x: { time: false, range: [0, Math.max(1, steps.length - 1)] }, y: { range } },
         axes: [
-          { ...axis, size: 28, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: Math.max(90, 9 * longest), values: (_, splits) => splits.map((split) => shortTime(times[split] ?? "")) },
+          { ...axis, size: 32, gap: 9, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: Math.max(90, 9 * longest), values: (_, splits) => splits.map((split) => shortTime(times[split] ?? "")) },
           { ...axis, size: 46, values: (_, splits) => splits.map((split) => `${(split * 100).toFixed(digits)}%`) },
         ],
         series: [{}, ...named.map(({ label: name, ink, width, dash }) => ({ label: name, stroke: () => inks()[ink], width, dash, points: { show: steps.length < 3, size: 5, filter: isolated }, spanGaps: false }))],

@@ -39,7 +39,7 @@ const COLUMNS: Column[] = [
   { id: "centrality", label: "Centrality", help: "Weight that the network gives the agent, directly and through others; sums to one.", kind: "number", always: true },
   { id: "informativeness", label: "Informa\u00ADtiveness", help: "How strongly the agent's own evidence supports the hypothesis the network settles on. Negative where it speaks against.", kind: "number", always: true },
   { id: "p_value", label: "P-value", help: "Permutation test: how often the agent receives at least this weight from the others after circular shifts. Small for significant agents.", kind: "number" },
-  { id: "posts", label: "Posts", help: "Posts per time step, to compare the ranking with activity.", kind: "number" },
+  { id: "posts", label: "Posts", help: "Number of posts, to compare the ranking with activity.", kind: "count" },
   { id: "silent_share", label: "Silent", help: "Share of time steps without a post.", kind: "share" },
   { id: "in_degree", label: "Followers", help: "In-degree in the given graph, to compare the ranking with popularity.", kind: "count" },
   { id: "pagerank", label: "PageRank", help: "PageRank in the given graph, for comparison.", kind: "number" },
@@ -49,6 +49,9 @@ const COLUMNS: Column[] = [
 ];
 
 const PAGE_SIZES = [25, 50, 100, 200];
+
+/** What gives way first where the table is wider than the page; the checkbox brings it back. */
+const GIVES_WAY: (keyof RankRow)[] = ["pagerank", "silent_share", "influence", "informativeness", "centrality", "posts", "in_degree", "p_value"];
 
 const features = tableFeatures({
   coreReactivityFeature: storeReactivityBindings(),
@@ -159,22 +162,39 @@ export function table(report: Report): HTMLElement {
   const pager = el("div", { class: "pager" }, el("label", { for: "page-size" }, "Rows"), sizes, previous, next);
   const extras = columns.filter(({ extra }) => extra);
   const more = el("input", { type: "checkbox", id: "all-columns" });
-  more.addEventListener("change", () => {
-    extras.forEach(({ id }) => model.getColumn(id)?.toggleVisibility(more.checked));
+  const frame = el("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Ranking table" }, el("table", { class: "ranking" }, el("caption", { class: "hidden" }, "Agents by influence"), el("thead", {}, headRow), body));
+  const visible = (ids: (keyof RankRow)[], yes: boolean): void => ids.forEach((id) => model.getColumn(id)?.toggleVisibility(yes));
+  /** All columns where they are asked for or printed, otherwise as many as there is room for. */
+  function fit(all: boolean): void {
+    visible(GIVES_WAY, true);
+    visible(extras.map(({ id }) => id), more.checked);
     drawHead();
     draw();
-  });
+    if (all || more.checked || frame.clientWidth === 0) return;
+    for (const id of GIVES_WAY) {
+      if (frame.scrollWidth <= frame.clientWidth) break;
+      visible([id], false);
+      drawHead();
+      draw();
+    }
+  }
+  more.addEventListener("change", () => fit(false));
+  let width = 0;
+  new ResizeObserver(() => {
+    if (frame.clientWidth === width) return;
+    width = frame.clientWidth;
+    fit(false);
+  }).observe(frame);
 
   report.time.on(() => {
     model.setOptions((options) => ({ ...options, data: report.standings() }));
     draw();
   });
   // Paper cannot be turned page by page.
-  window.addEventListener("beforeprint", () => (model.setPagination({ pageIndex: 0, pageSize: Math.max(size, 100) }), draw()));
-  window.addEventListener("afterprint", () => (model.setPagination({ pageIndex: 0, pageSize: size }), draw()));
+  window.addEventListener("beforeprint", () => (model.setPagination({ pageIndex: 0, pageSize: Math.max(size, 100) }), fit(true)));
+  window.addEventListener("afterprint", () => (model.setPagination({ pageIndex: 0, pageSize: size }), fit(false)));
 
-  drawHead();
-  draw();
+  fit(false);
   return section(
     "ranking",
     "The ranking",
@@ -183,15 +203,11 @@ export function table(report: Report): HTMLElement {
       "div",
       { class: "tools" },
       el("label", { class: "search", for: "table-search" }, icon("search"), el("span", { class: "hidden" }, "Search agents"), search),
-      extras.length > 0 && el("label", { class: "check" }, more, "All columns"),
+      columns.length > 3 && el("label", { class: "check" }, more, "All columns"),
       status,
       pager,
     ),
-    el(
-      "div",
-      { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Ranking table" },
-      el("table", { class: "ranking" }, el("caption", { class: "hidden" }, "Agents by influence"), el("thead", {}, headRow), body),
-    ),
+    frame,
     el("details", { class: "help" }, el("summary", {}, "What the columns mean"), el("dl", { class: "pairs" }, ...columns.map(({ label, help }) => el("div", {}, el("dt", {}, label), el("dd", {}, help))))),
   );
 }

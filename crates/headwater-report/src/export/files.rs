@@ -2,7 +2,7 @@
 
 use super::{ExportNetwork, csv, gexf, graphml, json, parquet};
 use crate::Error;
-use headwater_files::AtomicFile;
+use headwater_files::{AtomicFile, CsvText};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -63,15 +63,16 @@ pub fn export_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     })
 }
 
-/// Writes a network in the format of the ending of `path`; `reader` is the program that will read JSON. Returns the number of
+/// Writes a network in the format of the ending of `path`; `reader` is the program that will read JSON, `text` how text is written
+/// into CSV. Returns the number of
 /// characters in names that XML does not allow.
 ///
 /// # Errors
 /// [`Error::ExportFormat`], [`Error::Files`] where a file cannot be created, [`Error::Write`].
-pub fn write_files(path: &Path, network: &ExportNetwork, reader: json::Reader) -> Result<usize, Error> {
+pub fn write_files(path: &Path, network: &ExportNetwork, reader: json::Reader, text: CsvText) -> Result<usize, Error> {
     let files = export_files(path)?;
     let mut drafts = files.iter().map(|file| AtomicFile::create(file)).collect::<Result<Vec<AtomicFile>, _>>()?;
-    let written = write(ExportFormat::from_path(path)?, network, reader, &mut drafts);
+    let written = write(ExportFormat::from_path(path)?, network, (reader, text), &mut drafts);
     let replaced = written.map_err(|source| Error::Write { path: path.to_owned(), source })?;
     // The file that was asked for takes its name last: where it is, the other is too. If one cannot, those before it go.
     for (position, draft) in drafts.into_iter().enumerate() {
@@ -86,15 +87,15 @@ pub fn write_files(path: &Path, network: &ExportNetwork, reader: json::Reader) -
 fn write(
     format: ExportFormat,
     network: &ExportNetwork,
-    reader: json::Reader,
+    (reader, text): (json::Reader, CsvText),
     drafts: &mut [AtomicFile],
 ) -> Result<usize, std::io::Error> {
     match (format, drafts) {
         (ExportFormat::Gexf, [draft]) => return gexf::write(network, draft),
         (ExportFormat::GraphMl, [draft]) => return graphml::write(network, draft),
         (ExportFormat::Csv, [nodes, edges]) => {
-            csv::nodes(network, nodes)?;
-            csv::edges(network, edges)?;
+            csv::nodes(network, text, nodes)?;
+            csv::edges(network, text, edges)?;
         }
         (ExportFormat::Parquet, [nodes, edges]) => {
             parquet::nodes(network, nodes)?;
@@ -122,9 +123,12 @@ mod tests {
         };
         for ending in ["gexf", "graphml", "csv", "parquet", "json"] {
             let path = folder.path().join(ending).join(format!("net.{ending}"));
-            assert!(matches!(write_files(&path, &hostile(), json::Reader::D3), Err(Error::Files(_))), "no folder");
+            assert!(
+                matches!(write_files(&path, &hostile(), json::Reader::D3, CsvText::default()), Err(Error::Files(_))),
+                "no folder"
+            );
             std::fs::create_dir(path.parent().unwrap()).unwrap();
-            write_files(&path, &hostile(), json::Reader::D3).unwrap();
+            write_files(&path, &hostile(), json::Reader::D3, CsvText::default()).unwrap();
             let wanted = match ending {
                 "csv" => vec![format!("net.{ending}"), format!("net.nodes.{ending}")],
                 "parquet" => vec![format!("net.nodes.{ending}"), format!("net.{ending}")],
@@ -135,7 +139,7 @@ mod tests {
         // The edges cannot take the name of a folder: the agents go as well.
         let taken = folder.path().join("taken");
         std::fs::create_dir_all(taken.join("net.csv")).unwrap();
-        assert!(write_files(&taken.join("net.csv"), &hostile(), json::Reader::D3).is_err());
+        assert!(write_files(&taken.join("net.csv"), &hostile(), json::Reader::D3, CsvText::default()).is_err());
         assert_eq!(names(&taken), ["net.csv"]);
     }
 }

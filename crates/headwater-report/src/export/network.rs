@@ -106,7 +106,7 @@ const KNOWN: [(&str, RankedField); 21] = [
     ("contrarian", RankedField::Text(|row| row.contrarian.as_ref())),
     ("contrarian_margin", RankedField::Real(|row| row.contrarian_margin)),
     ("contrarian_standard_errors", RankedField::Real(|row| row.contrarian_standard_errors)),
-    ("posts", RankedField::Real(|row| row.posts)),
+    ("posts", RankedField::Whole(|row| row.posts.and_then(|posts| usize::try_from(posts).ok()))),
     ("silent_share", RankedField::Real(|row| row.silent_share)),
     ("in_degree", RankedField::Whole(|row| row.in_degree)),
     ("pagerank", RankedField::Real(|row| row.pagerank)),

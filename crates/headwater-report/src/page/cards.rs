@@ -128,7 +128,8 @@ fn why(row: &RankedAgent, ranking: &Ranking, known: f64) -> Vec<String> {
     if let Some(p) = row.p_value {
         why.push(format!("Permutation test of the weight received from others: p = {p:.3}."));
     }
-    if let Some(other) = &row.contrarian {
+    let shown = ranking.verdict.supported() || ranking.verdict.given;
+    if let Some(other) = row.contrarian.as_ref().filter(|_| shown) {
         let margin = match (row.contrarian_standard_errors, row.contrarian_margin) {
             (Some(errors), _) => format!(", by {errors:.1} standard errors"),
             (None, Some(margin)) => format!(", by {} nats per observation", number(margin)),

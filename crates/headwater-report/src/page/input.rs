@@ -5,7 +5,7 @@ use headwater::compare::GroundTruth;
 use headwater::graph::Graph;
 use headwater::influence::Influence;
 use headwater::words::number;
-use headwater::{Method, Model, Panel, Ranking};
+use headwater::{Method, Model, Panel, Ranking, influence};
 use headwater_discover::{Discovery, RunRecord};
 
 /// Largest difference between the centralities of a ranking and of its model, relative to the largest centrality: rounding
@@ -52,6 +52,11 @@ impl<'a> ReportInput<'a> {
     pub(super) fn on_graph(&self) -> bool {
         self.graph.is_some() || self.model.method != Method::Given && self.model.combination.is_sparse()
     }
+}
+
+/// Whether a ranking is one of this model.
+pub fn ranks(model: &Model, ranking: &Ranking) -> Result<bool, Error> {
+    Ok(checked(model, ranking, &influence(model)?).is_ok())
 }
 
 /// Agents by rank; an error where the ranking belongs to another model.

@@ -18,7 +18,7 @@ mod verdict;
 pub use cards::{Card, RemovalEffect};
 pub use heatmap::PageHeatmap;
 pub use history::PageSnapshot;
-pub use input::ReportInput;
+pub use input::{ReportInput, ranks};
 pub use network::PageNetwork;
 pub(crate) use network::strongest_edges;
 pub use opinions::Opinions;

@@ -47,7 +47,8 @@ impl PageVerdict {
         let (model, ranking) = (from.model, from.ranking);
         let outcome = ranking.verdict.outcome;
         let mut warnings = model.diagnostics.warnings.clone();
-        warnings.extend(notes.iter().map(|note| sentence(note.trim_start_matches("* "))));
+        let contrarians = ranking.contrarian_notes();
+        warnings.extend(notes.iter().chain(&contrarians).map(|note| sentence(note.trim_start_matches("* "))));
         let resampled = ranking.agents.iter().any(|row| row.share_low.is_some() || row.p_value.is_some());
         let refit = refit_note(model).filter(|note| resampled && !notes.contains(note));
         warnings.extend(refit.map(|note| sentence(&note)));

@@ -14,7 +14,12 @@ use crate::{Error, Panel, progress};
 /// forecasts on the way instead ([`crate::learn::track::Tracker::forecast`]); for methods that cannot be refitted see
 /// [`crate::learn::refit_note`].
 pub fn measured(panel: &Panel, method: &Method) -> Result<Option<Skill>, Error> {
-    let _stage = progress::stage("forecasting held-out steps", 0);
+    // Rounds of two fits at most, where there are rounds.
+    let rounds = match method {
+        Method::StateSpace(params) => 2 * params.rounds as u64,
+        _ => 0,
+    };
+    let stage = progress::stage("forecasting held-out steps", rounds);
     if let Method::Gsl(params) = method {
         let learner = Gsl::new(panel.roster().clone(), params.clone())?;
         let forecast = unless_stopped(gsl::held_out(panel, learner))?;
@@ -26,7 +31,7 @@ pub fn measured(panel: &Panel, method: &Method) -> Result<Option<Skill>, Error> 
             let forecast = unless_stopped(whitened::held_out(&panel, &params))?;
             Ok(forecast.and_then(|forecast| skill(&panel, &forecast)))
         }
-        Refit::StateSpace(params) => match state_space::skill(panel, &params) {
+        Refit::StateSpace(params) => match state_space::skill_observed(panel, &params, &|| stage.advance()) {
             Err(Error::NotReady { .. }) => Ok(None),
             other => other,
         },

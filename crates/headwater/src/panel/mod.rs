@@ -186,6 +186,21 @@ impl Panel {
         Ok(self)
     }
 
+    /// The same frames under other names of agents and hypotheses.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where there is not one name for each.
+    pub fn with_roster(mut self, roster: Roster) -> Result<Self, Error> {
+        let counts = |roster: &Roster| (roster.agents().len(), roster.hypotheses().len());
+        let (met, wanted) = (counts(&roster), counts(&self.roster));
+        if met != wanted {
+            let shown = |(agents, hypotheses): (usize, usize)| format!("{agents} agents and {hypotheses} hypotheses");
+            return Err(Error::Shape { what: "names", met: shown(met), wanted: shown(wanted) });
+        }
+        self.roster = roster;
+        Ok(self)
+    }
+
     /// T, the number of frames.
     pub fn steps(&self) -> usize {
         self.times.raw().len()

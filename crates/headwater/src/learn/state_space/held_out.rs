@@ -23,19 +23,36 @@ pub(crate) struct HeldOut {
 ///
 /// `None` without observations in the last fifth, or without changes.
 pub fn skill(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
-    beyond_common(panel, params, &held_out(panel, params)?)
+    skill_observed(panel, params, &|| ())
 }
+
+/// The same, with a report of every round; at most two fits of `params.rounds`.
+pub(crate) fn skill_observed(
+    panel: &Panel,
+    params: &StateSpaceParams,
+    each: RoundReport<'_>,
+) -> Result<Option<Skill>, Error> {
+    beyond_common(panel, params, &held_out_observed(panel, params, each)?, each)
+}
+
+/// Called after every round of a fit.
+pub(crate) type RoundReport<'a> = &'a (dyn Fn() + Sync);
 
 /// Adds the skill against each agent's own past after controlling for the common trend in both, of the groups given or of
 /// all agents.
-fn beyond_common(panel: &Panel, params: &StateSpaceParams, found: &HeldOut) -> Result<Option<Skill>, Error> {
+fn beyond_common(
+    panel: &Panel,
+    params: &StateSpaceParams,
+    found: &HeldOut,
+    each: RoundReport<'_>,
+) -> Result<Option<Skill>, Error> {
     let Some(skill) = found.skill else { return Ok(None) };
     let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
     let trend = CommonTrend::from_panel(panel, split(panel), &groups);
     let rival = alone(panel, Some(&trend));
     let network = match &params.common {
         Some(_) => found.error,
-        None => held_out(panel, &StateSpaceParams { common: Some(groups), ..params.clone() })?.error,
+        None => held_out_observed(panel, &StateSpaceParams { common: Some(groups), ..params.clone() }, each)?.error,
     };
     Ok(Some(Skill { beyond_common: (rival > 0.0).then(|| 1.0 - network / rival), ..skill }))
 }
@@ -53,14 +70,23 @@ pub struct WeightsChoice {
 /// Strengths or edges, by the better forecasts of held-out steps; strengths, which have fewer parameters, where that cannot
 /// be measured.
 pub fn choose(panel: &Panel, params: &StateSpaceParams) -> Result<WeightsChoice, Error> {
+    choose_observed(panel, params, &|| ())
+}
+
+/// The same, with a report of every round; at most three fits of `params.rounds`.
+pub(crate) fn choose_observed(
+    panel: &Panel,
+    params: &StateSpaceParams,
+    each: RoundReport<'_>,
+) -> Result<WeightsChoice, Error> {
     let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
     let unmeasured = || {
         let selection = WeightsSelection { chosen: WeightKind::Strengths, skill_edges: None, skill_strengths: None };
         Ok(WeightsChoice { selection, skill: None })
     };
     // Small fits keep one core busy.
-    let (strengths, edges) =
-        rayon::join(|| held_out(panel, &with(WeightKind::Strengths)), || held_out(panel, &with(WeightKind::Edges)));
+    let fit = |weights: WeightKind| held_out_observed(panel, &with(weights), each);
+    let (strengths, edges) = rayon::join(|| fit(WeightKind::Strengths), || fit(WeightKind::Edges));
     let strengths = match strengths {
         Err(Error::NotReady { .. }) => return unmeasured(),
         other => other?,
@@ -76,7 +102,7 @@ pub fn choose(panel: &Panel, params: &StateSpaceParams) -> Result<WeightsChoice,
         skill_edges: Some(free.against_own_past),
         skill_strengths: Some(strong.against_own_past),
     };
-    Ok(WeightsChoice { selection, skill: beyond_common(panel, &with(chosen), &found)? })
+    Ok(WeightsChoice { selection, skill: beyond_common(panel, &with(chosen), &found, each)? })
 }
 
 /// The first step of a panel that is held out.
@@ -85,9 +111,13 @@ fn split(panel: &Panel) -> usize {
 }
 
 pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldOut, Error> {
+    held_out_observed(panel, params, &|| ())
+}
+
+fn held_out_observed(panel: &Panel, params: &StateSpaceParams, each: RoundReport<'_>) -> Result<HeldOut, Error> {
     let seen = split(panel);
     let mut learner = StateSpaceLearner::with_steps(panel, seen, params)?;
-    learner.run()?;
+    learner.run_observed(each)?;
     let error = forecast_error(panel, &learner.forecasts()?);
     let own_past = alone(panel, None);
     let (carried, _) = panel.clone().carry_forward();

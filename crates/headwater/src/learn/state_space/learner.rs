@@ -129,8 +129,14 @@ impl<'a> StateSpaceLearner<'a> {
 
     /// Rounds until convergence or their largest number.
     pub fn run(&mut self) -> Result<(), Error> {
+        self.run_observed(&|| ())
+    }
+
+    /// The same, with a report of every round.
+    pub(crate) fn run_observed(&mut self, each: &dyn Fn()) -> Result<(), Error> {
         while !self.done() {
             self.round()?;
+            each();
         }
         self.settle();
         Ok(())
@@ -227,9 +233,8 @@ impl<'a> StateSpaceLearner<'a> {
         let mut warnings = self.distinct.warnings(self.panel);
         if !round.converged {
             warnings.push(format!(
-                "the fit stopped after {} rounds before it converged, the last of which gained {:.1e} nats per belief: more rounds may change the weights",
-                round.number,
-                round.gain.unwrap_or(f64::NAN)
+                "the fit ended at its largest number of rounds, {}, while the estimates were still moving: the shares are not final, and more rounds would change them a little",
+                round.number
             ));
         }
         model.diagnostics = Diagnostics {

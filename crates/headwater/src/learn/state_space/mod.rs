@@ -15,8 +15,8 @@ mod parameters;
 mod resampling;
 mod summary;
 
-pub(crate) use held_out::held_out;
 pub use held_out::{WeightsChoice, choose, skill};
+pub(crate) use held_out::{choose_observed, held_out, skill_observed};
 pub use learner::{Round, StateSpaceLearner};
 pub(crate) use parameters::inverted;
 pub(crate) use resampling::Resampling;
