@@ -360,7 +360,11 @@ pub fn graph_test(panels: &[&Panel], graph: &Graph, params: &GraphTestParams) ->
         guard: core.guard,
         rewired_share: core.rewired_share,
         unguarded_p: companions.unguarded,
-        direction_p: core.direction.as_ref().map(|(observed, null)| p_value(*observed, null)),
+        direction_p: core
+            .direction
+            .as_ref()
+            .filter(|_| null == GraphNull::RewiredGraphs)
+            .map(|(observed, null)| p_value(*observed, null)),
         shift_p: companions.shifts,
         speaker,
         limits,

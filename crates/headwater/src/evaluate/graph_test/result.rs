@@ -39,7 +39,7 @@ impl fmt::Display for GraphTestLimit {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
             GraphTestLimit::CannotBeRewired => {
-                "This graph, like a star, cannot be compared with similar graphs. Tested instead, without the graph: whether some account is ahead of the others again and again. An account that reads the news first would be ahead as well."
+                "With these groups this graph, like a star, leaves no similar graphs to compare with. Tested instead, without the graph: whether some account is ahead of the others again and again. An account that reads the news first would be ahead as well."
             }
             GraphTestLimit::MutualOnly => "All edges are mutual, so there is no direction to test.",
             GraphTestLimit::MostlySilent => {

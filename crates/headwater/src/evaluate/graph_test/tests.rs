@@ -221,7 +221,7 @@ fn a_star_is_tested_for_some_speaker() {
     };
     let (heard, unheard) = (world(0.4), world(0.0));
     assert_eq!((heard.null, heard.limits[0]), (GraphNull::ExchangedSpeakers, GraphTestLimit::CannotBeRewired));
-    assert!(heard.passed() && heard.speaker == Some(0), "{heard:?}");
+    assert!(heard.passed() && heard.speaker == Some(0) && heard.direction_p.is_none(), "{heard:?}");
     assert!(!unheard.passed(), "{unheard:?}");
 }
 
