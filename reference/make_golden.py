@@ -8,6 +8,9 @@ import sys
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import graph_test
+
 HERE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 
 
@@ -89,3 +92,4 @@ if __name__ == "__main__":
     case("gsl_h4_m10", 6, 5, 0.05, 200, 2, rate=0.3, window=10)
     case("gsl_known", 6, 3, 0.05, 200, 3, rate=0.3, window=10, known_evidence=True)
     case("gsl_batch_sparse", 7, 2, 0.2, 1211, 4, rate=5.0, window=20, batch=30, sparsity=0.002)
+    graph_test.write(HERE)

@@ -2,6 +2,7 @@
 
 use crate::terminal::say;
 use headwater::Error as Core;
+use headwater::evaluate::graph_test::Untestable;
 use headwater_files::Error as Files;
 use headwater_report::Error as Shown;
 use headwater_reproduce::Error as Replicated;
@@ -154,6 +155,20 @@ pub(crate) fn cure(error: &std::io::Error) -> &'static str {
     }
 }
 
+/// What would make data testable.
+fn untestable_cure(reason: &Untestable) -> &'static str {
+    match reason {
+        Untestable::NoEdges { .. } => "give edges between accounts that post often, or beliefs in longer time bins",
+        Untestable::TooFewAccounts { .. } => "give beliefs of more accounts, or in longer time bins",
+        Untestable::NoChange | Untestable::NoContrast => {
+            "check that the beliefs differ between accounts and change over time"
+        }
+        Untestable::TooFewSteps { .. } => "give beliefs over more time steps, or in shorter time bins",
+        Untestable::EverybodyLinked => "give a graph in which accounts follow some of the others, not all",
+        _ => "give beliefs over more time steps, or a graph with more than one followed account",
+    }
+}
+
 pub(crate) fn hint(error: &Core) -> Option<String> {
     match error {
         Core::NotReady { .. } => Some(
@@ -164,6 +179,7 @@ pub(crate) fn hint(error: &Core) -> Option<String> {
         Core::TooLarge { .. } => {
             Some("leave out accounts that speak rarely (--min-posts), or take longer bins (--bin)".to_owned())
         }
+        Core::Untestable(reason) => Some(untestable_cure(reason).to_owned()),
         Core::NeverSpeaks { .. } => Some("remove these agents from the file, or add beliefs of theirs".to_owned()),
         _ => None,
     }

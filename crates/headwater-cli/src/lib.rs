@@ -23,6 +23,7 @@ mod score;
 mod scorer;
 mod simulate;
 mod terminal;
+mod test_graph;
 
 use clap::{CommandFactory, Parser, Subcommand};
 pub use error::CliError;
@@ -69,6 +70,7 @@ enum Command {
     Rank(rank::RankArgs),
     Explain(explain::ExplainArgs),
     Compare(compare::CompareArgs),
+    TestGraph(test_graph::TestGraphArgs),
     Report(Box<report::ReportArgs>),
     Export(export::ExportArgs),
     Reproduce(reproduce::ReproduceArgs),
@@ -113,6 +115,7 @@ fn execute(arguments: Arguments, terminal: &Terminal) -> Result<(), CliError> {
         Command::Rank(command) => command.run(terminal),
         Command::Explain(command) => command.run(terminal),
         Command::Compare(command) => command.run(terminal),
+        Command::TestGraph(command) => command.run(terminal),
         Command::Report(command) => command.run(terminal),
         Command::Export(command) => command.run(terminal),
         Command::Reproduce(command) => command.run(terminal),

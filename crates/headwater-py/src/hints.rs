@@ -39,6 +39,9 @@ fn core_hint(error: &Core) -> Option<String> {
         Core::TooLarge { .. } => {
             Some("leave out accounts that speak rarely (min_posts), or take longer bins (bin)".to_owned())
         }
+        Core::Untestable(_) => {
+            Some("use beliefs of more accounts over more time steps, and a graph among them".to_owned())
+        }
         Core::NeverSpeaks { .. } => Some("remove these agents, or add beliefs of theirs".to_owned()),
         _ => None,
     }

@@ -126,6 +126,9 @@ pub enum Error {
         /// 2/((1−δ)²λ_max) on the data at hand.
         bound: f64,
     },
+    /// Data that do not allow to test whether opinion travels along a graph.
+    #[error("{0}")]
+    Untestable(crate::evaluate::graph_test::Untestable),
     /// A stop was requested.
     #[error("stopped on request")]
     Stopped,
@@ -143,6 +146,12 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+}
+
+impl From<crate::evaluate::graph_test::Untestable> for Error {
+    fn from(reason: crate::evaluate::graph_test::Untestable) -> Self {
+        Error::Untestable(reason)
+    }
 }
 
 /// Checks the range of a parameter.

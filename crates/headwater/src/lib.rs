@@ -15,7 +15,7 @@
 //! | [`learn`] | a panel, or frame after frame | a model, and the changes detected |
 //! | [`model`] | estimates of a learner | A, L̂, δ with their diagnostics |
 //! | [`fit`](mod@fit) | a panel and a method | a model with its forecast skill |
-//! | [`evaluate`] | a model and its panel | skill, intervals, permutation tests, verdict |
+//! | [`evaluate`] | a model and its panel, or a panel and a graph | skill, intervals, permutation tests, verdict |
 //! | [`influence`](mod@influence) | a model | centrality × informativeness, attribution, paths, what-if |
 //! | [`compare`](mod@compare) | a model and a truth | errors of weights, evidence and shares |
 //! | [`ranking`] | a model, intervals, p-values | the ranking, with its verdict |
@@ -32,6 +32,7 @@
 //! | z = Λ + v, v ~ N(0, σ²/c) (posts as noisy observations of beliefs) | [`learn::state_space`] |
 //! | `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ F[m,k] g_m` (speaker strengths) | [`model::WeightKind::Strengths`] |
 //! | S_j ← max(0, S_j + Σ_k log p_k(ζ|θ_j)/p_k(ζ|θ*)) (change of state) | [`learn::track::Tracker`] |
+//! | Σ over edges of `S[l,k]`/in-degree(k), `S[l,k] = Σ M_l,t−1 E_k,t` (graph test) | [`evaluate::graph_test`] |
 //! | Au = u (centrality) | [`Combination::centrality`] |
 //! | `D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*]` (informativeness) | [`influence()`] |
 //! | P = δ(I − (1−δ)Aᵀ)⁻¹ (attribution) | [`influence::Attribution`] |

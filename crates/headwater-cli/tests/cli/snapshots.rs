@@ -52,6 +52,7 @@ fn help_of_every_command() {
         "rank",
         "explain",
         "compare",
+        "test-graph",
         "report",
         "export",
         "reproduce",
@@ -100,6 +101,66 @@ fn rank_explain_and_compare() {
             "compare m.json nowhere.json",
         ]
     ));
+}
+
+/// Beliefs of 24 accounts who listen to three others, as log-ratios, and who follows whom.
+fn listeners() -> (String, String) {
+    const BACK: [usize; 3] = [1, 5, 11];
+    let mut beliefs = String::from("time,agent,ratio\n");
+    let (mut opinions, mut state) = ([0.0f64; 24], 7u64);
+    for step in 0..150 {
+        let before = opinions;
+        for account in 0..24 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let news = (state >> 33) as f64 / f64::from(1u32 << 31) - 0.5;
+            let heard = BACK.map(|back| before[(account + 24 - back) % 24]).iter().sum::<f64>() / 3.0;
+            opinions[account] = 0.9 * (0.3 * before[account] + 0.7 * heard) + news;
+            beliefs += &format!("{step},u{account},{}\n", opinions[account]);
+        }
+    }
+    let edges = (0..24).flat_map(|account| BACK.map(|back| format!("u{},u{account}\n", (account + 24 - back) % 24)));
+    (beliefs, format!("source,target\n{}", edges.collect::<String>()))
+}
+
+#[test]
+fn test_graph_and_its_refusals() {
+    let place = Place::new();
+    let (beliefs, edges) = listeners();
+    place.write("b.csv", &beliefs);
+    place.write("e.csv", &edges);
+    place.write("strangers.csv", "source,target\nann,bob\n");
+    place.write("more.csv", format!("{edges}ann,u0\n"));
+    let halves: String =
+        (0..24).map(|account| format!("u{account},{}\n", if account < 12 { "a" } else { "b" })).collect();
+    place.write("groups.csv", format!("agent,group\n{halves}"));
+    place.write("nobody.csv", "agent,group\nann,a\n");
+    let kept =
+        |line: &&str| !line.contains(",u") || line.starts_with("0,") || line.contains(",u0,") || line.contains(",u1,");
+    place.write("two.csv", beliefs.lines().filter(kept).map(|line| format!("{line}\n")).collect::<String>());
+    let cell = |line: &str| line.rsplit_once(',').map_or(String::new(), |(place, _)| format!("{place},0.5\n"));
+    let equal: String = beliefs.lines().skip(1).map(cell).collect();
+    place.write("equal.csv", format!("time,agent,ratio\n{equal}"));
+    place.write(
+        "star.csv",
+        (1..24).fold("source,target\n".to_owned(), |text, account| format!("{text}u0,u{account}\n")),
+    );
+    let short: String = beliefs.lines().take(1 + 5 * 24).map(|line| format!("{line}\n")).collect();
+    place.write("short.csv", short);
+    let run = |beliefs: &str, more: &str| format!("test-graph {beliefs} --log-ratios --graph {more}");
+    let runs = [
+        run("b.csv", "e.csv --draws 199 --power 4"),
+        run("b.csv", "more.csv --draws 199 --groups groups.csv --power 0 --format csv"),
+        run("b.csv", "e.csv --draws 99 --power 0 --format json"),
+        run("b.csv", "star.csv --draws 99"),
+        run("b.csv", "strangers.csv"),
+        run("b.csv", "e.csv --groups nobody.csv"),
+        run("two.csv", "e.csv"),
+        run("equal.csv", "e.csv"),
+        run("short.csv", "e.csv"),
+        run("b.csv", "e.csv --draws 5"),
+        "test-graph b.csv".to_owned(),
+    ];
+    insta::assert_snapshot!(all(&place, &runs.iter().map(String::as_str).collect::<Vec<_>>()));
 }
 
 #[test]

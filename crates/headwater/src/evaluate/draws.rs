@@ -57,6 +57,15 @@ pub fn draw_many<T: Send, E: From<Error>>(
     Ok(all)
 }
 
+/// The first `count` draws, kept in memory only.
+pub(super) fn draw_all<T: Send>(
+    what: &str,
+    count: usize,
+    draw: impl Fn(u64) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    draw_many(what, 0..count as u64, Vec::new(), |_, _| Ok::<(), Error>(()), draw)
+}
+
 /// The generator of a numbered draw.
 pub(super) fn numbered(seed: u64, number: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

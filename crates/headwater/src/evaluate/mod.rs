@@ -1,17 +1,19 @@
 //! How far a model is supported by its data: forecast skill, intervals, permutation tests, the verdict.
 //!
 //! In: a model and the panel it was learned from. Out: [`Skill`](crate::model::Skill), [`Intervals`], [`Significance`],
-//! [`Verdict`].
+//! [`Verdict`]. A panel and a graph alone, without a model: [`GraphTest`].
 //!
 //! A draw is a pure function of its number: any number of threads makes the same ones, and an interrupted run can continue.
 
 mod draws;
+pub mod graph_test;
 pub mod intervals;
 pub mod null_test;
 pub mod skill;
 pub mod verdict;
 
 pub use draws::draw_many;
+pub use graph_test::{GraphTest, GraphTestParams, graph_test};
 pub use intervals::{Bootstrap, BootstrapDraw, Intervals};
 pub use null_test::{CircularShifts, ShiftDraw, Significance, discoveries, shifted};
 pub use verdict::{Outcome, SignificantAgents, Verdict};

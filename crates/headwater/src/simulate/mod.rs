@@ -7,8 +7,10 @@
 //! Each purpose draws from its own stream of one seeded generator, so that, say, more silence changes no observation.
 
 mod asl;
+pub mod crowd;
 mod likelihoods;
 mod network;
+pub mod no_listening;
 pub mod noisy;
 mod params;
 

@@ -1,0 +1,160 @@
+//! `headwater test-graph`: does opinion travel along this graph?
+
+use crate::error::CliError;
+use crate::terminal::{Format, Terminal, count, csv, percent, table};
+use clap::Args;
+use headwater::evaluate::graph_test::{GraphNull, GraphTest, GraphTestParams, PowerWorlds, graph_test};
+use headwater_files::{read_beliefs, read_edges, read_groups};
+use std::path::PathBuf;
+
+/// Tests whether opinion travels along a graph more than along graphs like it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Compared with: graphs in which every account keeps its numbers of speakers, listeners and mutual\nedges, and groups the edges between them. Groups: the accounts of --groups, otherwise communities of\nthe graph. Common news and homophily do not pass, except where accounts that are alike read the same\nnews sooner the more followers they have.\n\nExample: headwater test-graph beliefs.csv --graph follows.csv --groups parties.csv --format json"
+)]
+pub(crate) struct TestGraphArgs {
+    /// Beliefs (.csv, .parquet or .npy; - reads CSV from standard input)
+    beliefs: PathBuf,
+    /// Who follows whom: CSV source,target (the target follows the source)
+    #[arg(long, value_name = "EDGES")]
+    graph: PathBuf,
+    /// The beliefs are log-ratios
+    #[arg(long)]
+    log_ratios: bool,
+    /// Number of rewired graphs
+    #[arg(long, value_name = "N", default_value_t = 999, value_parser = clap::value_parser!(u32).range(19..=1_000_000))]
+    draws: u32,
+    /// Groups of accounts: CSV agent,group [default: communities of the graph]
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// Simulated worlds per weight for the power of the test; 0 for none [default: 20 where that takes under a minute]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    power: Option<u32>,
+    /// Seed of rewired graphs, communities and simulated worlds
+    #[arg(long, default_value_t = 21)]
+    seed: u64,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+impl TestGraphArgs {
+    pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
+        let panel = read_beliefs(&self.beliefs, self.log_ratios)?.panel;
+        let roster = panel.roster();
+        let edges = read_edges(&self.graph)?;
+        let all = edges.len();
+        let edges = edges.among(roster);
+        if edges.is_empty() {
+            return Err(CliError::Data {
+                message: format!("{}: no edge joins two accounts that have beliefs", self.graph.display()),
+                hint: Some("source and target must be names as in the beliefs (case-sensitive)".to_owned()),
+            });
+        }
+        if edges.len() < all {
+            let out = count(all - edges.len(), "edge");
+            terminal.remark(&format!("{}: {out} with accounts that have no beliefs left out", self.graph.display()));
+        }
+        let graph = edges.graph(roster)?;
+        let groups = match &self.groups {
+            None => None,
+            Some(path) => {
+                let (groups, unnamed) = read_groups(path)?.among(roster).map_err(|error| CliError::Data {
+                    message: error.to_string(),
+                    hint: Some("give agent,group with names as in the beliefs, or omit --groups".to_owned()),
+                })?;
+                if unnamed > 0 {
+                    let agents = count(unnamed, "agent");
+                    terminal.warn(&format!("{}: {agents} without a group form a group of their own", path.display()));
+                }
+                Some(groups)
+            }
+        };
+        let power = self.power.map_or(PowerWorlds::WhereCheap, |worlds| PowerWorlds::Worlds(worlds as usize));
+        let params = GraphTestParams {
+            draws: self.draws as usize,
+            groups,
+            power,
+            seed: self.seed,
+            ..GraphTestParams::default()
+        };
+        let found = terminal
+            .watched(Some("fewer --draws, or --power 0, take less time"), |_| graph_test(&[&panel], &graph, &params))
+            .map_err(CliError::about(&self.beliefs))?;
+        match self.format {
+            Format::Json => terminal.json(&found),
+            Format::Csv => terminal.result(&csv(&CSV, vec![csv_row(&found)])),
+            Format::Table => {
+                let ahead = found.speaker.map(|speaker| roster.agents()[speaker].as_str());
+                terminal.text(&text(&found, ahead))
+            }
+        }
+    }
+}
+
+const CSV: [&str; 8] = ["p_value", "effect", "low", "high", "null", "draws", "steps", "episodes"];
+
+fn null_name(found: &GraphTest) -> &'static str {
+    match found.null {
+        GraphNull::ExchangedSpeakers => "exchanged-speakers",
+        _ => "rewired-graphs",
+    }
+}
+
+fn csv_row(found: &GraphTest) -> Vec<String> {
+    let numbers = [found.p_value, found.effect, found.low, found.high].map(|number| number.to_string());
+    let counts = [found.draws, found.steps, found.episodes].map(|number| number.to_string());
+    numbers.into_iter().chain([null_name(found).to_owned()]).chain(counts).collect()
+}
+
+/// The result as text.
+fn text(found: &GraphTest, ahead: Option<&str>) -> String {
+    let mut text = format!("{found}\n");
+    if let Some(ahead) = ahead {
+        text += &format!("Ahead of the others: {ahead}.\n");
+    }
+    let left_out = match found.left_out {
+        0 => String::new(),
+        out => format!(" ({} that speak too rarely or never change left out)", count(out, "account")),
+    };
+    let groups = if found.groups_given { "given" } else { "found in the graph" };
+    text += &format!(
+        "\n{}{left_out}, {}, {}, {} silent; {} {groups}.\n\n",
+        count(found.accounts, "account"),
+        count(found.edges, "edge"),
+        count(found.steps, "step"),
+        percent(found.silent_share),
+        count(found.groups, "group"),
+    );
+    let p = |p: Option<f64>| p.map_or("–".to_owned(), |p| format!("{p:.3}"));
+    let row = |name: &str, meaning: &str, p: String| vec![name.to_owned(), meaning.to_owned(), p];
+    let mut rows = vec![row("the test", "decides", p(Some(found.p_value)))];
+    if found.null == GraphNull::RewiredGraphs {
+        rows.push(row("unguarded", "without groups and guard: homophily alone passes", p(found.unguarded_p)));
+        rows.push(row("shifts", "circular shifts in time: common news alone passes", p(found.shift_p)));
+        rows.push(row("direction", "followers after followed more than the reverse", p(found.direction_p)));
+    }
+    text += &table(&["", "meaning", "p"], 2, rows);
+    let excess = match found.null {
+        GraphNull::ExchangedSpeakers => "Excess of the largest score over the null",
+        _ => "Excess correlation",
+    };
+    text += &format!(
+        "\n{excess} {:.4} (90 % interval {:.4} to {:.4}), {:.1} standard deviations of the null; not comparable between data sets.\n",
+        found.effect, found.low, found.high, found.z
+    );
+    if let Some(power) = &found.power {
+        let parts = power.weights.iter().zip(&power.found);
+        let parts: Vec<String> = parts.map(|(weight, found)| format!("{weight} {}", percent(*found))).collect();
+        text += &format!(
+            "Power for data like these, by the weight that listeners give those they follow: {}. {}\n",
+            parts.join(", "),
+            match power.smallest {
+                Some(weight) => format!("A weight of {weight} would be found in at least 80 % of cases."),
+                None => "No weight would be found in 80 % of cases: a negative result says little.".to_owned(),
+            }
+        );
+    }
+    found.limits.iter().for_each(|limit| text += &format!("note: {limit}\n"));
+    text
+}
