@@ -431,3 +431,48 @@ fn edges_of_the_finance_series_are_found() {
         assert!(auc >= 0.99, "{name}: {auc}");
     }
 }
+
+/// Above 200 speakers, listeners share products, and weights are refined normal equations: as exact, and the same bits for
+/// any number of threads.
+#[test]
+fn columns_of_many_agents_are_exact_too() {
+    let params = WorldParams {
+        agents: 230,
+        edge_probability: 0.05,
+        hypotheses: 2,
+        steps: 560,
+        seed: 5,
+        ..WorldParams::default()
+    };
+    let (panel, truth) = simulate(&params).unwrap();
+    let [one, two] = [1, 2].map(|threads| {
+        let fit = || whitened(&panel, &WhitenedParams::default()).unwrap();
+        headwater::progress::Progress::default().over(Some(threads), fit).unwrap()
+    });
+    assert_eq!(one, two);
+    assert!(one.diagnostics.columns.iter().all(|column| column.status == Status::Certified));
+    let pairs = one.combination.to_columns().into_iter().zip(truth.combination.to_columns());
+    let error: f64 = pairs.map(|(met, wanted)| (met - wanted).powi(2)).sum();
+    assert!(error < 1e-20, "{error}");
+}
+
+/// Fewer steps than agents: the moments are singular, and the fit on the simplex still ends at feasible, sparse weights.
+#[test]
+fn fewer_steps_than_agents_have_a_sparse_fit() {
+    let params = WorldParams {
+        agents: 300,
+        edge_probability: 0.05,
+        hypotheses: 2,
+        steps: 90,
+        seed: 6,
+        ..WorldParams::default()
+    };
+    let (panel, _) = simulate(&params).unwrap();
+    let model = whitened(&panel, &WhitenedParams::default()).unwrap();
+    for listener in 0..300 {
+        let weights: Vec<f64> = (0..300).map(|speaker| model.combination.weight(speaker, listener)).collect();
+        assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9 && weights.iter().all(|weight| *weight >= 0.0));
+        assert!(weights.iter().filter(|weight| **weight > 0.0).count() <= 90);
+    }
+    assert!(model.diagnostics.warnings.iter().any(|warning| warning.contains("cannot determine 300 weights")));
+}

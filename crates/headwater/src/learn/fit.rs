@@ -6,8 +6,9 @@
 //! Legend: S, C the moments; W = Σ⁻¹ the weights of the listener's hypotheses; `G = Σ W[h,g]S[h,g]`, c likewise;
 //! b = G⁻¹c estimates (1−δ) times its column.
 
+use super::moments::Moments;
 use super::regressors::{ListenerMoments, Regressors};
-use super::simplex;
+use super::simplex::{self, Quadratic};
 use super::whitened::WhitenedParams;
 use crate::model::Status;
 use crate::{Error, progress};
@@ -153,6 +154,35 @@ pub(crate) fn eigen(matrix: &Mat<f64>) -> Option<(Vec<f64>, Mat<f64>)> {
     Some(((0..matrix.nrows()).map(|index| values[index]).collect(), found.U().to_owned()))
 }
 
+/// G_k of a single log-ratio up to its scale, read from the moments column by column, with a ridge.
+struct SingleRatio<'a> {
+    moments: &'a Moments,
+    regressors: &'a [usize],
+    ridge: f64,
+}
+
+impl<'a> SingleRatio<'a> {
+    /// With a ridge relative to the mean diagonal.
+    fn new(listener_moments: &'a ListenerMoments<'_>, ridge: f64) -> Self {
+        let ListenerMoments { moments, regressors, .. } = listener_moments;
+        let trace: f64 = regressors.iter().map(|&speaker| moments.xx(speaker, speaker)).sum();
+        SingleRatio { moments, regressors, ridge: ridge * trace / regressors.len().max(1) as f64 }
+    }
+}
+
+impl Quadratic for SingleRatio<'_> {
+    fn diagonal(&self, index: usize) -> f64 {
+        self.moments.xx(self.regressors[index], self.regressors[index]) + self.ridge
+    }
+
+    fn column(&self, index: usize) -> Vec<f64> {
+        let whole = self.moments.xx_column(self.regressors[index]);
+        let mut column: Vec<f64> = self.regressors.iter().map(|&row| whole[row]).collect();
+        column[index] += self.ridge;
+        column
+    }
+}
+
 /// Adds a ridge relative to the mean diagonal.
 pub(crate) fn lift(gram: &mut Mat<f64>, ridge: f64) {
     let size = gram.nrows();
@@ -235,8 +265,17 @@ pub(crate) fn constrained(
     params: &WhitenedParams,
 ) -> Option<Fit> {
     let mut fit = fit.clone();
-    let refits = if listener_moments.moments.ratios() == 1 { 1 } else { REFITS };
-    for _ in 0..refits {
+    if listener_moments.moments.ratios() == 1 {
+        // One ratio has one weight, which changes nothing.
+        let ListenerMoments { moments, listener, regressors } = listener_moments;
+        let gram = SingleRatio::new(listener_moments, params.ridge.max(1e-14));
+        let column = moments.xy_column(*listener);
+        let linear: Vec<f64> = regressors.iter().map(|&speaker| column[speaker]).collect();
+        let weights = simplex::on_simplex(&gram, &linear, sum, &fit.weights)?;
+        let covariance = covariance(listener_moments, &weights);
+        return Some(Fit { weights, covariance, ..fit });
+    }
+    for _ in 0..REFITS {
         let weights_of = inverse(listener_moments, &fit.covariance);
         let (mut gram, linear) = normal(listener_moments, &weights_of);
         lift(&mut gram, params.ridge.max(1e-14));

@@ -8,6 +8,7 @@ pub mod gsl;
 mod kalman;
 mod method;
 pub mod moments;
+pub mod posterior;
 mod private_likelihoods;
 mod quasi_newton;
 pub(crate) mod regressors;

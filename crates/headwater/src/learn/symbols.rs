@@ -6,11 +6,18 @@
 //! Legend: T−1 transitions of H rows each, y_t[h] = x_t[h]·b + δℓ_{s(t)}[h]; V mixes hypotheses so that contrasts of
 //! small variance count more.
 
-use super::simplex;
+use super::simplex::{self, Reduced};
 use crate::progress;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::ColPivQr;
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::prelude::SolveLstsq;
-use faer::{Mat, MatRef, Side};
+use faer::{Accum, Mat, MatRef, Par, Side};
+use rayon::prelude::*;
+use std::cell::Cell;
+use std::ops::Deref;
 
 /// Quantiles at which the first split of the residuals is tried.
 const QUANTILES: [f64; 13] = [0.5, 0.3, 0.7, 0.1, 0.9, 0.2, 0.8, 0.4, 0.6, 0.05, 0.95, 0.02, 0.98];
@@ -77,18 +84,100 @@ impl Split {
     }
 }
 
+/// Numbers of regressors above which listeners that share them also share their products, and weights come from refined
+/// normal equations instead of an orthogonal factorisation.
+pub(crate) const LARGE: usize = 200;
+
+/// Columns of the shared products made as one task.
+const COLUMNS_AT_ONCE: usize = 64;
+
+/// Smallest pivot of normal equations of full rank, relative to the largest: they square the condition.
+const NORMAL_FULL_RANK: f64 = 1e-6;
+
+/// Steps of refinement of normal equations, at most.
+const MOST_REFINEMENTS: usize = 30;
+
+/// Operations that wait for memory take about this many times as long as those of a matrix product.
+const MEMORY_BOUND: f64 = 4.0;
+
+/// Regressors and their products.
+struct Products {
+    /// Mixed x, n × (T−1)H.
+    x: Mat<f64>,
+    gram: Mat<f64>,
+    /// Of `gram`, where many listeners share it.
+    factor: Option<Cholesky>,
+}
+
+/// The lower triangular factor of a definite matrix, made and used on one thread: the thread count changes no bit.
+struct Cholesky(Mat<f64>);
+
+impl Cholesky {
+    fn new(mut matrix: Mat<f64>) -> Option<Self> {
+        let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default()));
+        let stack = MemStack::new(&mut memory);
+        cholesky_in_place(matrix.as_mut(), Default::default(), Par::Seq, stack, Default::default()).ok()?;
+        Some(Cholesky(matrix))
+    }
+
+    fn solve(&self, mut right: Mat<f64>) -> Mat<f64> {
+        solve_lower_triangular_in_place(self.0.as_ref(), right.as_mut(), Par::Seq);
+        solve_upper_triangular_in_place(self.0.transpose(), right.as_mut(), Par::Seq);
+        right
+    }
+
+    /// Ratio of the largest to the smallest pivot.
+    fn condition(&self) -> f64 {
+        let pivots = (0..self.0.nrows()).map(|index| self.0[(index, index)]);
+        pivots.clone().fold(0.0, f64::max) / pivots.fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// A listener's own products, or those it shares.
+enum Held<'a> {
+    Own(Products),
+    Shared(&'a Products),
+}
+
+impl Deref for Held<'_> {
+    type Target = Products;
+
+    fn deref(&self) -> &Products {
+        match self {
+            Held::Own(products) => products,
+            Held::Shared(products) => products,
+        }
+    }
+}
+
+/// The products of regressors that many listeners share: one log-ratio, everybody may hear everyone.
+pub(crate) struct SharedProducts(Products);
+
+impl SharedProducts {
+    pub(crate) fn new(data: &Transitions, regressors: &[usize]) -> Self {
+        let x = Mat::from_fn(regressors.len(), data.x.nrows(), |row, column| data.x[(column, regressors[row])]);
+        let mut gram = Mat::zeros(x.nrows(), x.nrows());
+        gram.par_col_chunks_mut(COLUMNS_AT_ONCE).enumerate().for_each(|(task, out)| {
+            let right = x.subrows(task * COLUMNS_AT_ONCE, out.ncols()).transpose();
+            matmul(out, Accum::Replace, x.as_ref(), right, 1.0, Par::Seq);
+        });
+        let factor = Cholesky::new(gram.clone());
+        SharedProducts(Products { x, gram, factor })
+    }
+}
+
 /// One listener's problem: regressors it may hear, hypotheses mixed by V.
 struct Problem<'a> {
     data: &'a Transitions,
     listener: usize,
     regressors: &'a [usize],
-    /// Mixed x, n × (T−1)H.
-    x: Mat<f64>,
+    products: Held<'a>,
     y: Vec<f64>,
-    gram: Mat<f64>,
     linear: Vec<f64>,
     /// 1−δ of the first fit.
     sum: f64,
+    /// Operations so far.
+    work: Cell<f64>,
 }
 
 impl Transitions {
@@ -99,61 +188,90 @@ impl Transitions {
     /// y − xᵀb of one listener, step by step, H numbers each.
     pub(crate) fn residuals(&self, listener: usize, regressors: &[usize], weights: &[f64]) -> Vec<f64> {
         let mut out = self.y.col_as_slice(listener).to_vec();
-        for (&speaker, weight) in regressors.iter().zip(weights) {
+        for (&speaker, weight) in regressors.iter().zip(weights).filter(|(_, weight)| **weight != 0.0) {
             out.iter_mut().zip(self.x.col_as_slice(speaker)).for_each(|(out, x)| *out -= x * weight);
         }
         out
     }
 }
 
-/// Searches for the symbols of one listener.
+/// Whether there are enough equations: fewer than unknowns fit any split.
+pub(crate) fn enough(data: &Transitions, regressors: usize) -> bool {
+    let (steps, ratios) = (data.steps(), data.ratios);
+    regressors > 0 && steps >= 3 && steps * ratios >= regressors + 2 * ratios
+}
+
+/// Operations of the least search for one listener, about: its products, one round, and the weights within symbols.
+pub(crate) fn least_work(data: &Transitions, regressors: usize, shared: bool) -> f64 {
+    let (size, rows) = (regressors as f64, data.x.nrows() as f64);
+    let products = if shared { 0.0 } else { rows * size * size };
+    products + size.powi(3) / 3.0 + MEMORY_BOUND * rows * size
+}
+
+/// Searches for the symbols of one listener. Returns them with the number of operations, about.
 ///
 /// `first` is its fit without symbols, `mix` the H × H matrix W^{1/2}, `sum` 1−δ.
 pub(crate) fn split(
     data: &Transitions,
     listener: usize,
     regressors: &[usize],
+    shared: Option<&SharedProducts>,
     first: &[f64],
     mix: &Mat<f64>,
     sum: f64,
-) -> Option<Split> {
-    let (steps, ratios) = (data.steps(), data.ratios);
-    let size = regressors.len();
-    // Fewer equations than unknowns fit any split.
-    if size == 0 || steps < 3 || steps * ratios < size + 2 * ratios {
-        return None;
+) -> (Option<Split>, f64) {
+    if !enough(data, regressors.len()) {
+        return (None, 0.0);
     }
-    let problem = Problem::new(data, listener, regressors, mix, sum);
-
-    let raw = data.residuals(listener, regressors, first);
-    let along = leading(&raw, ratios);
-    let scale = rms(&problem.residuals(first));
-    let mut best: Option<(f64, Vec<usize>)> = None;
-    for quantile in QUANTILES {
-        let symbols = divide(&along, &(0..steps).collect::<Vec<_>>(), quantile, vec![0; steps], 1);
-        let Some((residual, symbols)) = problem.settle(symbols, 2, first) else { continue };
-        if best.as_ref().is_none_or(|(least, _)| residual < *least) {
-            best = Some((residual, symbols));
-        }
-        if best.as_ref().is_some_and(|(least, _)| *least < SETTLED * scale) {
-            break;
-        }
-    }
-    let (mut residual, mut symbols) = best?;
-    let mut count = 2;
-    // More than two symbols: split the loosest one further while that helps.
-    while residual >= SETTLED * scale && count < MOST_SYMBOLS {
-        let Some((finer, split)) = problem.finer(&symbols, count, first) else { break };
-        if finer > 0.5 * residual {
-            break;
-        }
-        (residual, symbols, count) = (finer, split, count + 1);
-    }
-    problem.polish(&symbols, &raw)
+    let problem = Problem::new(data, listener, regressors, shared, mix, sum);
+    let split = problem.search(first);
+    (split, problem.work.get() + least_work(data, regressors.len(), shared.is_some()))
 }
 
 impl<'a> Problem<'a> {
-    fn new(data: &'a Transitions, listener: usize, regressors: &'a [usize], mix: &Mat<f64>, sum: f64) -> Self {
+    fn search(&self, first: &[f64]) -> Option<Split> {
+        let (problem, data, steps, ratios) = (self, self.data, self.steps(), self.data.ratios);
+        let raw = data.residuals(problem.listener, problem.regressors, first);
+        let along = leading(&raw, ratios);
+        let scale = rms(&problem.residuals(first));
+        let mut best: Option<(f64, Vec<usize>)> = None;
+        for quantile in QUANTILES {
+            let symbols = divide(&along, &(0..steps).collect::<Vec<_>>(), quantile, vec![0; steps], 1);
+            let Some((residual, symbols)) = problem.settle(symbols, 2, first) else { continue };
+            if best.as_ref().is_none_or(|(least, _)| residual < *least) {
+                best = Some((residual, symbols));
+            }
+            if best.as_ref().is_some_and(|(least, _)| *least < SETTLED * scale) {
+                break;
+            }
+        }
+        let (mut residual, mut symbols) = best?;
+        let mut count = 2;
+        // More than two symbols: split the loosest one further while that helps.
+        while residual >= SETTLED * scale && count < MOST_SYMBOLS {
+            let Some((finer, split)) = problem.finer(&symbols, count, first) else { break };
+            if finer > 0.5 * residual {
+                break;
+            }
+            (residual, symbols, count) = (finer, split, count + 1);
+        }
+        problem.polish(&symbols, &raw)
+    }
+
+    fn new(
+        data: &'a Transitions,
+        listener: usize,
+        regressors: &'a [usize],
+        shared: Option<&'a SharedProducts>,
+        mix: &Mat<f64>,
+        sum: f64,
+    ) -> Self {
+        let work = Cell::new(0.0);
+        if let Some(SharedProducts(products)) = shared {
+            let y = data.y.col_as_slice(listener).to_vec();
+            let linear = times(&products.x, &y);
+            return Problem { data, listener, regressors, products: Held::Shared(products), y, linear, sum, work };
+        }
         let ratios = data.ratios;
         let mixed = |series: &[f64], row: usize| -> f64 {
             let (step, to) = (row / ratios, row % ratios);
@@ -168,7 +286,8 @@ impl<'a> Problem<'a> {
         let y: Vec<f64> = (0..columns).map(|column| mixed(data.y.col_as_slice(listener), column)).collect();
         let gram = &x * x.transpose();
         let linear = times(&x, &y);
-        Problem { data, listener, regressors, x, y, gram, linear, sum }
+        let products = Held::Own(Products { x, gram, factor: None });
+        Problem { data, listener, regressors, products, y, linear, sum, work }
     }
 
     fn steps(&self) -> usize {
@@ -176,7 +295,13 @@ impl<'a> Problem<'a> {
     }
 
     fn residuals(&self, weights: &[f64]) -> Vec<f64> {
-        let heard = self.x.transpose() * MatRef::from_column_major_slice(weights, weights.len(), 1);
+        if self.products.factor.is_some() {
+            // Not mixed: weights on the simplex are sparse, and few series are read.
+            return self.data.residuals(self.listener, self.regressors, weights);
+        }
+        let mut heard = Mat::zeros(self.y.len(), 1);
+        let weights = MatRef::from_column_major_slice(weights, weights.len(), 1);
+        matmul(heard.as_mut(), Accum::Replace, self.products.x.transpose(), weights, 1.0, Par::Seq);
         self.y.iter().enumerate().map(|(column, y)| y - heard[(column, 0)]).collect()
     }
 
@@ -206,9 +331,29 @@ impl<'a> Problem<'a> {
         if progress::stopped() {
             return None;
         }
-        let ratios = self.data.ratios;
         let size = self.regressors.len();
-        let mut sums = Mat::<f64>::zeros(size, count * ratios);
+        let (sums, targets) = self.between(symbols, count);
+        let between = times(&sums, &targets);
+        let linear: Vec<f64> = self.linear.iter().zip(&between).map(|(total, between)| total - between).collect();
+        let gram = &self.products.gram;
+        let (size, rows) = (size as f64, self.y.len() as f64);
+        self.work.set(self.work.get() + MEMORY_BOUND * 2.0 * rows * size);
+        if !free {
+            return simplex::on_simplex(&Reduced { gram, removed: &sums }, &linear, self.sum, start);
+        }
+        if let Some(factor) = &self.products.factor {
+            self.work.set(self.work.get() + MEMORY_BOUND * 4.0 * size * size);
+            return solve_reduced(factor, &sums, &linear);
+        }
+        self.work.set(self.work.get() + size.powi(3) / 3.0);
+        Some(simplex::solve(&simplex::factor(&(gram - &sums * sums.transpose()))?, &linear))
+    }
+
+    /// Sums of x and y over the steps of each symbol, divided by the roots of their numbers: what centring within symbols
+    /// removes from the products.
+    fn between(&self, symbols: &[usize], count: usize) -> (Mat<f64>, Vec<f64>) {
+        let ratios = self.data.ratios;
+        let mut sums = Mat::<f64>::zeros(self.regressors.len(), count * ratios);
         let mut targets = vec![0.0; count * ratios];
         let mut members = vec![0usize; count];
         for (step, &symbol) in symbols.iter().enumerate() {
@@ -216,7 +361,7 @@ impl<'a> Problem<'a> {
             for ratio in 0..ratios {
                 let column = step * ratios + ratio;
                 let mut sum = sums.col_mut(symbol * ratios + ratio);
-                sum += self.x.col(column);
+                sum += self.products.x.col(column);
                 targets[symbol * ratios + ratio] += self.y[column];
             }
         }
@@ -228,13 +373,7 @@ impl<'a> Problem<'a> {
                 targets[column] *= scale;
             }
         }
-        let gram = &self.gram - &sums * sums.transpose();
-        let between = times(&sums, &targets);
-        let linear: Vec<f64> = self.linear.iter().zip(&between).map(|(total, between)| total - between).collect();
-        if free {
-            return Some(simplex::solve(&simplex::factor(&gram)?, &linear));
-        }
-        simplex::on_simplex(&gram, &linear, self.sum, start)
+        (sums, targets)
     }
 
     /// Assigns every step to the nearest hyperplane. Returns the root mean square distance.
@@ -286,6 +425,11 @@ impl<'a> Problem<'a> {
     /// model move along fewer directions than there are hypotheses; along the others the equations carry no information.
     fn scales(&self) -> Vec<f64> {
         let (data, ratios) = (self.data, self.data.ratios);
+        if ratios == 1 {
+            let gram = &self.products.gram;
+            let squares: f64 = (0..gram.nrows()).map(|index| gram[(index, index)]).sum();
+            return vec![(squares / (gram.nrows() * self.y.len()) as f64).sqrt()];
+        }
         let mut products = Mat::<f64>::zeros(ratios, ratios);
         for &speaker in self.regressors {
             for row in data.x.col_as_slice(speaker).chunks_exact(ratios) {
@@ -307,21 +451,13 @@ impl<'a> Problem<'a> {
         (0..ratios).map(along).collect()
     }
 
-    /// Unweighted least squares within the symbols found, and the certificate.
-    fn polish(&self, symbols: &[usize], first_residuals: &[f64]) -> Option<Split> {
-        let (data, ratios, steps) = (self.data, self.data.ratios, self.steps());
-        let mut used: Vec<usize> = symbols.to_vec();
-        used.sort_unstable();
-        used.dedup();
-        let symbols: Vec<usize> = symbols.iter().map(|symbol| used.binary_search(symbol).unwrap_or_default()).collect();
-        let count = used.len();
-        let size = self.regressors.len();
-        let rows = steps * ratios;
-        if rows < size + count * ratios {
-            return None;
-        }
-        let raw_y: Vec<f64> = (0..rows).map(|column| data.y[(column, self.listener)]).collect();
-        let y_centres = centres(&raw_y, &symbols, count, ratios);
+    /// Least squares within symbols by an orthogonal factorisation, its condition number by pivots, and whether the rank
+    /// is full.
+    fn orthogonal(&self, symbols: &[usize], count: usize) -> (Vec<f64>, f64, bool) {
+        let (data, ratios, size) = (self.data, self.data.ratios, self.regressors.len());
+        let rows = self.y.len();
+        let raw_y = data.y.col_as_slice(self.listener);
+        let y_centres = centres(raw_y, symbols, count, ratios);
         let mut x_means = Mat::<f64>::zeros(size, count * ratios);
         let mut members = vec![0usize; count];
         for (step, &symbol) in symbols.iter().enumerate() {
@@ -345,9 +481,56 @@ impl<'a> Problem<'a> {
         });
         let qr = design.col_piv_qr();
         let condition = pivots(&qr, size);
-        let full_rank = condition < 1.0 / FULL_RANK;
         let solution = qr.solve_lstsq(&target);
-        let weights: Vec<f64> = (0..size).map(|row| solution[(row, 0)]).collect();
+        ((0..size).map(|row| solution[(row, 0)]).collect(), condition, condition < 1.0 / FULL_RANK)
+    }
+
+    /// The same for many shared regressors: normal equations, refined with residuals of the data, which makes the residuals as
+    /// small as an orthogonal factorisation does.
+    fn refined(&self, symbols: &[usize], count: usize) -> Option<(Vec<f64>, f64, bool)> {
+        let (ratios, size) = (self.data.ratios, self.regressors.len());
+        let (sums, _) = self.between(symbols, count);
+        let factor = Cholesky::new(&self.products.gram - &sums * sums.transpose())?;
+        let condition = factor.condition();
+        let mut weights = vec![0.0; size];
+        let mut last = f64::INFINITY;
+        for _ in 0..MOST_REFINEMENTS {
+            let mut left = self.residuals(&weights);
+            let centres = centres(&left, symbols, count, ratios);
+            for (row, &symbol) in left.chunks_exact_mut(ratios).zip(symbols) {
+                let centre = centres[symbol].iter().flatten();
+                row.iter_mut().zip(centre).for_each(|(value, centre)| *value -= centre);
+            }
+            let gradient = times(&self.products.x, &left);
+            let step = factor.solve(Mat::from_fn(size, 1, |row, _| gradient[row]));
+            let step = step.col_as_slice(0);
+            weights.iter_mut().zip(step).for_each(|(weight, step)| *weight += step);
+            let moved = step.iter().fold(0.0f64, |most, step| most.max(step.abs()));
+            if moved > 0.5 * last || moved < f64::EPSILON {
+                break;
+            }
+            last = moved;
+        }
+        Some((weights, condition, condition < 1.0 / NORMAL_FULL_RANK))
+    }
+
+    /// Unweighted least squares within the symbols found, and the certificate.
+    fn polish(&self, symbols: &[usize], first_residuals: &[f64]) -> Option<Split> {
+        let (data, ratios, steps) = (self.data, self.data.ratios, self.steps());
+        let mut used: Vec<usize> = symbols.to_vec();
+        used.sort_unstable();
+        used.dedup();
+        let symbols: Vec<usize> = symbols.iter().map(|symbol| used.binary_search(symbol).unwrap_or_default()).collect();
+        let count = used.len();
+        let size = self.regressors.len();
+        let rows = steps * ratios;
+        if rows < size + count * ratios {
+            return None;
+        }
+        let (weights, condition, full_rank) = match self.products.factor {
+            Some(_) => self.refined(&symbols, count)?,
+            None => self.orthogonal(&symbols, count),
+        };
         if weights.iter().any(|weight| !weight.is_finite()) {
             return None;
         }
@@ -376,13 +559,30 @@ impl<'a> Problem<'a> {
         let single = gaps.iter().all(|gap| *gap <= 10.0 * rounding);
         let separation = if count > 1 && spread > 0.0 { apart / spread } else { 0.0 };
         let constrained = if !certified && separation >= CLEAR {
-            let plain = Problem::new(data, self.listener, self.regressors, &Mat::identity(ratios, ratios), self.sum);
+            let plain =
+                Problem::new(data, self.listener, self.regressors, None, &Mat::identity(ratios, ratios), self.sum);
             plain.refit(&symbols, count, false, &weights)
         } else {
             None
         };
         Some(Split { weights, condition, symbols, centres, certified, single, separation, constrained })
     }
+}
+
+/// Solves (G − UUᵀ)b = c from the factor of G.
+fn solve_reduced(factor: &Cholesky, removed: &Mat<f64>, linear: &[f64]) -> Option<Vec<f64>> {
+    let (size, few) = (removed.nrows(), removed.ncols());
+    let both =
+        Mat::from_fn(size, few + 1, |row, column| if column < few { removed[(row, column)] } else { linear[row] });
+    let solved = factor.solve(both);
+    let along = removed.transpose() * &solved;
+    // I − UᵀG⁻¹U is positive semi-definite: within symbols there is no more variation than in all.
+    let inner = Mat::from_fn(few, few, |row, column| f64::from(row == column) - along[(row, column)]);
+    let target: Vec<f64> = (0..few).map(|row| along[(row, few)]).collect();
+    let shift = simplex::solve(&simplex::factor(&inner)?, &target);
+    let value =
+        |row: usize| solved[(row, few)] + (0..few).map(|place| solved[(row, place)] * shift[place]).sum::<f64>();
+    Some((0..size).map(value).collect())
 }
 
 /// Ratio of the largest to the smallest pivot.
@@ -393,7 +593,9 @@ fn pivots(qr: &ColPivQr<f64>, size: usize) -> f64 {
 }
 
 fn times(matrix: &Mat<f64>, vector: &[f64]) -> Vec<f64> {
-    let out = matrix * MatRef::from_column_major_slice(vector, vector.len(), 1);
+    let mut out = Mat::zeros(matrix.nrows(), 1);
+    let vector = MatRef::from_column_major_slice(vector, vector.len(), 1);
+    matmul(out.as_mut(), Accum::Replace, matrix.as_ref(), vector, 1.0, Par::Seq);
     (0..matrix.nrows()).map(|row| out[(row, 0)]).collect()
 }
 

@@ -3,13 +3,16 @@
 use super::{Means, WhitenedParams};
 use crate::learn::fit::{self, Fit};
 use crate::learn::regressors::Regressors;
-use crate::learn::symbols::{self, Split, Transitions};
+use crate::learn::symbols::{self, SharedProducts, Split, Transitions};
 use crate::{Error, Panel, progress};
 use faer::Mat;
 use rayon::prelude::*;
 
 /// Largest share of exactly repeated beliefs of a certified agent.
 pub(super) const MOST_REPEATS: f64 = 0.1;
+
+/// Listeners searched between two looks at the budget.
+const AT_ONCE: usize = 64;
 
 /// Sums of exact weights that differ by less are the same.
 const SAME_SUM: f64 = 1e-9;
@@ -52,39 +55,56 @@ pub(crate) fn splits(
     params: &WhitenedParams,
 ) -> Result<(Vec<Option<Split>>, usize), Error> {
     let ratios = panel.ratios();
-    let sizes: Vec<usize> = (0..fits.len()).map(|position| design.regressors(position).len()).collect();
-    let (affordable, left_out) = affordable(fits, &sizes, (panel.steps() - 1) * ratios, params.budget);
     let data = transitions_of(panel, means);
     // Exact relations among rounded or repeated numbers are no evidence.
     let (coarse, repeats) = (on_a_grid(panel.cells()), repeats(panel));
-    let stage = progress::stage("looking for symbols", affordable.len() as u64);
-    let found: Vec<(usize, Option<Split>)> = affordable
-        .into_par_iter()
-        .map(|position| {
-            progress::check()?;
-            let (listener, fit) = (design.listeners[position], &fits[position]);
-            let speakers = design.regressors(position);
-            let start = fit::constrained(&design.listener_moments(position), fit, sum, params)
-                .map_or_else(|| fit.weights.clone(), |fit| fit.weights);
-            let found = |mix: &Mat<f64>| symbols::split(&data, listener, speakers, &start, mix, sum);
-            let mut split = found(&fit::mixing(&fit.covariance));
-            if ratios > 1 && !split.as_ref().is_some_and(|split| split.certified) {
-                // Rounded beliefs hide the contrasts of small variance: weigh all hypotheses equally.
-                let second = found(&Mat::identity(ratios, ratios));
-                let clarity = |split: &Option<Split>| split.as_ref().map_or(0.0, |split| split.separation);
-                split = if clarity(&second) > clarity(&split) { second } else { split };
-            }
-            if let Some(split) = &mut split {
-                let mut heard = speakers.iter().zip(&split.weights).filter(|(_, weight)| weight.abs() > 1e-9);
-                let copied = heard.any(|(&speaker, _)| design.copied(speaker));
-                split.certified &= !coarse && !copied && repeats[listener] <= MOST_REPEATS;
-            }
-            stage.advance();
-            progress::check().map(|()| (position, split))
-        })
-        .collect::<Result<_, Error>>()?;
+    let order = noisiest_first(fits);
+    let enough = |position: &usize| symbols::enough(&data, design.regressors(*position).len());
+    let candidates: Vec<usize> = order.into_iter().filter(enough).collect();
+    let large = candidates.first().is_some_and(|&position| design.regressors(position).len() > symbols::LARGE);
+    let shared = (large && design.shared().is_some()).then(|| SharedProducts::new(&data, design.regressors(0)));
+    let stage = progress::stage("looking for symbols", candidates.len() as u64);
+    let search = |&position: &usize| {
+        progress::check()?;
+        let (listener, fit) = (design.listeners[position], &fits[position]);
+        let speakers = design.regressors(position);
+        let start = fit::constrained(&design.listener_moments(position), fit, sum, params)
+            .map_or_else(|| fit.weights.clone(), |fit| fit.weights);
+        let found = |mix: &Mat<f64>| symbols::split(&data, listener, speakers, shared.as_ref(), &start, mix, sum);
+        let (mut split, mut work) = found(&fit::mixing(&fit.covariance));
+        if ratios > 1 && !split.as_ref().is_some_and(|split| split.certified) {
+            // Rounded beliefs hide the contrasts of small variance: weigh all hypotheses equally.
+            let (second, more) = found(&Mat::identity(ratios, ratios));
+            let clarity = |split: &Option<Split>| split.as_ref().map_or(0.0, |split| split.separation);
+            split = if clarity(&second) > clarity(&split) { second } else { split };
+            work += more;
+        }
+        if let Some(split) = &mut split {
+            let mut heard = speakers.iter().zip(&split.weights).filter(|(_, weight)| weight.abs() > 1e-9);
+            let copied = heard.any(|(&speaker, _)| design.copied(speaker));
+            split.certified &= !coarse && !copied && repeats[listener] <= MOST_REPEATS;
+        }
+        stage.advance();
+        progress::check().map(|()| (position, split, work))
+    };
+    let mut found: Vec<(usize, Option<Split>, f64)> = Vec::new();
+    let (mut budget, mut waiting) = (params.budget, candidates.as_slice());
+    while let Some(&next) = waiting.first() {
+        // As many at a time as are sure to be affordable; the work of those before decides whether others follow.
+        let least = symbols::least_work(&data, design.regressors(next).len(), shared.is_some());
+        let count = (budget / least).min(AT_ONCE as f64) as usize;
+        if count == 0 {
+            break;
+        }
+        let (now, later) = waiting.split_at(count.min(waiting.len()));
+        let done: Vec<(usize, Option<Split>, f64)> = now.par_iter().map(search).collect::<Result<_, Error>>()?;
+        budget -= done.iter().map(|(.., work)| work).sum::<f64>();
+        found.extend(done);
+        waiting = later;
+    }
+    let left_out = waiting.len();
     let mut splits: Vec<Option<Split>> = vec![None; fits.len()];
-    found.into_iter().for_each(|(position, split)| splits[position] = split);
+    found.into_iter().for_each(|(position, split, _)| splits[position] = split);
     if design.someone_never_moves() {
         // The weight of an agent whose belief never changes is absorbed by the intercept, and the other weights sum to
         // less. Only columns with the largest sum stay certified, if at least two agree on it.
@@ -129,25 +149,13 @@ fn transitions_of(panel: &Panel, means: &Means) -> Transitions {
     }
 }
 
-/// Positions of the listeners whose search for symbols is within the budget, the noisiest fits first, and how many are
-/// not.
-fn affordable(fits: &[Fit], sizes: &[usize], rows: usize, budget: f64) -> (Vec<usize>, usize) {
-    // A start costs about ten solves and residuals; about half of the starts are needed.
-    let cost = |position: usize| {
-        let (size, rows) = (sizes[position] as f64, rows as f64);
-        rows * size * size + 60.0 * (size.powi(3) / 3.0 + rows * size)
-    };
+/// Positions of the listeners, the noisiest fits first.
+fn noisiest_first(fits: &[Fit]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..fits.len()).collect();
     let noise = |position: usize| -> f64 {
         let covariance = &fits[position].covariance;
         (0..covariance.nrows()).map(|index| covariance[(index, index)]).sum()
     };
     order.sort_by(|&a, &b| noise(b).total_cmp(&noise(a)).then(a.cmp(&b)));
-    let mut left = budget;
-    order.retain(|&position| {
-        left -= cost(position);
-        left >= 0.0
-    });
-    let left_out = fits.len() - order.len();
-    (order, left_out)
+    order
 }

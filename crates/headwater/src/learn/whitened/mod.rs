@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 /// | `ridge` | 0 | added to every G_k, relative to its mean diagonal | ≥ 0 |
 /// | `rounds` | 8 | of reweighting | ≥ 1 |
 /// | `symbols` | true | search for finite alphabets of private observations, certify columns | |
-/// | `budget` | 2·10¹² | operations the search for symbols may take | ≥ 0 |
+/// | `budget` | 10¹² | operations the search for symbols may take | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhitenedParams {
@@ -72,7 +72,7 @@ impl Default for WhitenedParams {
             ridge: 0.0,
             rounds: 8,
             symbols: true,
-            budget: 2e12,
+            budget: 1e12,
             support: None,
         }
     }
