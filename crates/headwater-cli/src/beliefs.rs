@@ -371,7 +371,7 @@ fn local(time: &str, bin: Bin) -> String {
     match (time.split_once('T'), bin) {
         (Some((day, _)), Bin::Day | Bin::Week) => day.to_owned(),
         (Some((day, clock)), Bin::Hours(_)) => format!("{day} {}", clock.get(..5).unwrap_or(clock)),
-        (None, _) => time.to_owned(),
+        (None, _) | (_, Bin::Units(_)) => time.to_owned(),
     }
 }
 

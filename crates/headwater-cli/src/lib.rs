@@ -45,13 +45,13 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     /// Number of threads; results do not depend on it [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=headwater::progress::MOST_THREADS as i64))]
+    #[arg(long, global = true, display_order = 900, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=headwater::progress::MOST_THREADS as i64))]
     threads: Option<u16>,
     /// Print results and warnings only
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 901)]
     quiet: bool,
     /// Write names that begin like a formula (= + - @) into CSV as they are; a spreadsheet may run them
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 902)]
     raw_csv: bool,
 }
 

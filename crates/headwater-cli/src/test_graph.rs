@@ -83,7 +83,7 @@ impl TestGraphArgs {
             .map_err(CliError::about(&self.beliefs))?;
         match self.format {
             Format::Json => terminal.json(&found),
-            Format::Csv => terminal.result(&csv(&CSV, vec![csv_row(&found)])),
+            Format::Csv => terminal.result(&csv(&CSV, vec![csv_row(&found)], terminal.csv_text())),
             Format::Table => {
                 let ahead = found.speaker.map(|speaker| roster.agents()[speaker].as_str());
                 terminal.text(&text(&found, ahead))
