@@ -6,11 +6,10 @@
 //! The state is a frame: D = N·H numbers, ratio by ratio. Legend: x_t = Bᵀx_{t−1} + d + η, η ~ N(0, Q), Q one H × H block
 //! per agent; an agent with c posts shows z = x + v, v ~ N(0, Ω/c). Where a trend m_t is given, it adds β m_t to x_t.
 
+use super::cholesky::Cholesky;
 use super::common_trend::CommonTrend;
 use super::moments::{Moments, mirror};
 use crate::{Error, Panel, progress};
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -132,17 +131,11 @@ fn lower_product(
 }
 
 /// L of a covariance LLᵀ, on and below the diagonal.
-fn factored(mut matrix: Mat<f64>) -> Result<Mat<f64>, Error> {
-    let scratch = cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default());
-    let mut memory = MemBuffer::new(scratch);
-    let stack = MemStack::new(&mut memory);
-    match cholesky_in_place(matrix.as_mut(), Default::default(), Par::Seq, stack, Default::default()) {
-        Ok(_) => Ok(matrix),
-        Err(_) => Err(Error::Undefined {
-            what: "the state-space fit",
-            reason: "a covariance of the beliefs is no longer positive: the scores are too extreme or too few".into(),
-        }),
-    }
+fn factored(matrix: Mat<f64>) -> Result<Mat<f64>, Error> {
+    Cholesky::new(matrix).map(Cholesky::into_lower).ok_or_else(|| Error::Undefined {
+        what: "the state-space fit",
+        reason: "a covariance of the beliefs is no longer positive: the scores are too extreme or too few".into(),
+    })
 }
 
 impl Dynamics {

@@ -6,13 +6,11 @@
 //! Legend: T−1 transitions of H rows each, y_t[h] = x_t[h]·b + δℓ_{s(t)}[h]; V mixes hypotheses so that contrasts of
 //! small variance count more.
 
+use super::cholesky::Cholesky;
 use super::simplex::{self, Reduced};
 use crate::progress;
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::ColPivQr;
-use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::prelude::SolveLstsq;
 use faer::{Accum, Mat, MatRef, Par, Side};
 use rayon::prelude::*;
@@ -107,30 +105,6 @@ struct Products {
     gram: Mat<f64>,
     /// Of `gram`, where many listeners share it.
     factor: Option<Cholesky>,
-}
-
-/// The lower triangular factor of a definite matrix, made and used on one thread: the thread count changes no bit.
-struct Cholesky(Mat<f64>);
-
-impl Cholesky {
-    fn new(mut matrix: Mat<f64>) -> Option<Self> {
-        let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default()));
-        let stack = MemStack::new(&mut memory);
-        cholesky_in_place(matrix.as_mut(), Default::default(), Par::Seq, stack, Default::default()).ok()?;
-        Some(Cholesky(matrix))
-    }
-
-    fn solve(&self, mut right: Mat<f64>) -> Mat<f64> {
-        solve_lower_triangular_in_place(self.0.as_ref(), right.as_mut(), Par::Seq);
-        solve_upper_triangular_in_place(self.0.transpose(), right.as_mut(), Par::Seq);
-        right
-    }
-
-    /// Ratio of the largest to the smallest pivot.
-    fn condition(&self) -> f64 {
-        let pivots = (0..self.0.nrows()).map(|index| self.0[(index, index)]);
-        pivots.clone().fold(0.0, f64::max) / pivots.fold(f64::INFINITY, f64::min)
-    }
 }
 
 /// A listener's own products, or those it shares.
