@@ -36,7 +36,7 @@ pub fn read_edges(path: &Path) -> Result<Edges, Error> {
 pub fn edges_from_reader(from: impl Read, path: &Path) -> Result<Edges, Error> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(from);
     let header = reader.headers().map_err(|error| Error::file(path, error.to_string()))?.clone();
-    let column = |name: &str| header.iter().position(|header| header.trim() == name);
+    let column = |name: &str| header.iter().position(|header| header.trim().eq_ignore_ascii_case(name));
     let (Some(source), Some(target)) = (column("source"), column("target")) else {
         let met = header.iter().collect::<Vec<_>>().join(",");
         return Err(Error::place(path, "line 1", format!("columns are {met:?}; wanted source,target[,weight]")));
@@ -290,6 +290,8 @@ mod tests {
         let absent = absent.unwrap().to_string();
         assert_eq!(absent, "2 agents of the graph without beliefs (\"zoe\", \"max\"): left out, with 2 edges");
         assert_eq!(read("source,target\na,b\n").unwrap().graph_among(&roster).unwrap().1, None);
+        // Gephi writes its columns with capitals.
+        assert_eq!(read("Source,Target,Weight\na,b,2\n").unwrap().indexed(&roster).unwrap(), [(1, 0, Some(2.0))]);
         let none = read("source,target\nA,B\n").unwrap().graph_among(&roster).unwrap_err().to_string();
         assert!(none.contains("no edge is between two agents") && none.contains("\"A\", \"B\""), "{none}");
     }
