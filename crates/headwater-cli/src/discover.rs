@@ -22,6 +22,9 @@ use std::sync::{Mutex, PoisonError};
 /// How to shorten a run.
 const QUICKER: &str = "longer bins or fewer users take less time";
 
+/// Heading of what the run reads beside posts, and where it writes.
+const RUN: &str = "Graph and output";
+
 /// Rank influencers from posts
 #[derive(Debug, Args)]
 #[command(
@@ -31,16 +34,16 @@ pub(crate) struct DiscoverArgs {
     #[command(flatten)]
     posts: PostArgs,
     /// Follow graph: CSV source,target (the target follows the source). Weights are restricted to these edges
-    #[arg(long, value_name = "EDGES")]
+    #[arg(help_heading = RUN, display_order = 0, long, value_name = "EDGES")]
     graph: Option<PathBuf>,
     /// Output folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = RUN, display_order = 0, long, value_name = "DIR")]
     out: PathBuf,
     /// Replace results of other posts in the output folder
-    #[arg(long)]
+    #[arg(help_heading = RUN, long)]
     force: bool,
     /// Replace user names by keyed hashes in all output; the file contains the key
-    #[arg(long, value_name = "KEYFILE")]
+    #[arg(help_heading = RUN, long, value_name = "KEYFILE")]
     pseudonymise: Option<PathBuf>,
     #[command(flatten)]
     fit: FitArgs,

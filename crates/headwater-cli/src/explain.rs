@@ -21,7 +21,7 @@ pub(crate) struct ExplainArgs {
     /// The model (.json or .npz)
     model: PathBuf,
     /// Name of the agent
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     agent: String,
     /// Hypothetical change: the agent is removed, or always neutral
     #[arg(long, value_enum)]

@@ -12,6 +12,8 @@ use headwater_discover::CommonInput;
 use headwater_files::{read_edges, read_groups};
 use std::path::{Path, PathBuf};
 
+const FIT: &str = "Fit";
+
 const STATE_SPACE: &str = "State-space";
 
 /// The value of `--common` for one group of all agents.
@@ -33,13 +35,13 @@ pub(crate) fn read_graph(path: &Path, roster: &Roster, terminal: &Terminal) -> R
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FitArgs {
     /// δ, weight of private evidence in a belief: a number, or auto to estimate it
-    #[arg(long, value_name = "auto|δ", value_parser = parse_adaptation, allow_hyphen_values = true)]
+    #[arg(help_heading = FIT, long, value_name = "auto|δ", value_parser = parse_adaptation, allow_hyphen_values = true)]
     pub(crate) adaptation: Option<Adaptation>,
     /// Constraint on the weights of a listener [default: simplex; free for gsl]
-    #[arg(long, value_enum)]
+    #[arg(help_heading = FIT, long, value_enum)]
     pub(crate) constraint: Option<ConstraintName>,
     /// Ridge penalty relative to the variance of the regressors, for short series [default: 0]
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(help_heading = FIT, long, value_name = "R", allow_negative_numbers = true)]
     pub(crate) ridge: Option<f64>,
     /// Parameters of the weights on a graph [default: auto, with --graph]
     #[arg(help_heading = STATE_SPACE, long, value_enum)]

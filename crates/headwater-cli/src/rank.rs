@@ -56,9 +56,10 @@ impl RankArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let mut ranking = Ranking::new(&model)?;
+        let mut beliefs = None;
         if let Some(path) = &self.beliefs {
-            let panel = read_beliefs(path, self.log_ratios)?.panel;
-            ranking.add_activity(&panel).map_err(CliError::about(path))?;
+            let panel = beliefs.insert(read_beliefs(path, self.log_ratios)?.panel);
+            ranking.add_activity(panel).map_err(CliError::about(path))?;
             let uncertainty = Uncertainty {
                 bootstrap: self.bootstrap,
                 null: self.null,
@@ -66,11 +67,16 @@ impl RankArgs {
                 seed: self.seed,
             };
             terminal
-                .watched(None, |_| ranking.add_uncertainty(&uncertainty, &model, &panel))
+                .watched(None, |_| ranking.add_uncertainty(&uncertainty, &model, panel))
                 .map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
-            ranking.add_graph(&read_graph(path, &model.roster, terminal)?, &model.roster)?;
+            let graph = read_graph(path, &model.roster, terminal)?;
+            ranking.add_graph(&graph, &model.roster)?;
+            if let Some(panel) = beliefs.filter(|panel| panel.roster() == &model.roster) {
+                let test = |_: &_| ranking.add_graph_test(&panel, &graph, self.seed);
+                terminal.watched(None, test).map_err(CliError::about(path))?;
+            }
         }
         if let Some(top) = self.top {
             ranking.agents.truncate(top);
@@ -86,6 +92,11 @@ impl RankArgs {
 /// The verdict, the table and notes as text.
 pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
     let mut text = format!("{}\n\n", ranking.verdict);
+    if let Some(test) = &ranking.graph_test {
+        text.push_str(&format!("{test}\n"));
+        test.power.iter().for_each(|power| text.push_str(&format!("{power}\n")));
+        text.push('\n');
+    }
     text.push_str(&format!(
         "The network settles on {:?}; {} of the agents agree. Reference: {:?}.\n\n",
         ranking.truth,

@@ -144,16 +144,7 @@ fn text(found: &GraphTest, ahead: Option<&str>) -> String {
         found.effect, found.low, found.high, found.z
     );
     if let Some(power) = &found.power {
-        let parts = power.weights.iter().zip(&power.found);
-        let parts: Vec<String> = parts.map(|(weight, found)| format!("{weight} {}", percent(*found))).collect();
-        text += &format!(
-            "Power for data like these, by the weight that listeners give those they follow: {}. {}\n",
-            parts.join(", "),
-            match power.smallest {
-                Some(weight) => format!("A weight of {weight} would be found in at least 80 % of cases."),
-                None => "No weight would be found in 80 % of cases: a negative result says little.".to_owned(),
-            }
-        );
+        text += &format!("{power}\n");
     }
     found.limits.iter().for_each(|limit| text += &format!("note: {limit}\n"));
     text

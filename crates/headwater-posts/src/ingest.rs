@@ -129,7 +129,7 @@ pub fn bin_posts(
     })?;
     let spoken = ingest.spoken;
     let (beliefs, mut quality) = ingest.finish_binned()?;
-    if !options.bin.is_numeric() && spoken.is_some_and(|(first, last)| first >= 0 && last < SMALL_TIMES) {
+    if !options.bin.is_numeric() && spoken.is_some_and(|(first, last)| first > -SMALL_TIMES && last < SMALL_TIMES) {
         warn(IngestWarning::SmallTimes, hooks);
     }
     if counted_elsewhere {

@@ -216,6 +216,19 @@ fn the_verdict_is_honest() {
     let leader = &ranking.agents[0].agent;
     assert!(!said.headline.contains(leader.as_str()) && !said.headline.contains('%'), "{}", said.headline);
     assert!(!said.tested.is_empty() && !said.next.is_empty() && rivals.tested.is_empty(), "{said:?}");
+    assert!(said.tested.iter().any(|line| line.contains("was not computed")), "{said:?}");
+    // With a graph the page tells how often listening would have been found.
+    let (larger, other_model, mut unsupported) = world(12, 60, 0.8);
+    unsupported.verdict.outcome = Outcome::NoEvidence;
+    let edges = (0..12).flat_map(|agent| [1, 3, 4].map(|step| (agent, (agent + step) % 12)));
+    let graph = headwater::graph::Graph::new(12, edges).unwrap();
+    unsupported.add_graph_test(&larger, &graph, 3).unwrap();
+    let said = verdict(&other_model, &unsupported);
+    let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
+    assert!(told("A second test") && told("Power for data like these") && !told("was not computed"), "{said:?}");
+    let mut supported = world(12, 60, 0.8).2;
+    supported.add_graph_test(&larger, &graph, 3).unwrap();
+    assert!(supported.graph_test.is_none());
     assert!(rivals.headline.starts_with("Forecasts improve by "), "{}", rivals.headline);
     // Positive skill without a permutation test is no test.
     let said = verdict(&model, &Ranking::new(&model).unwrap());

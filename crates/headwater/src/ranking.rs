@@ -3,9 +3,10 @@
 //! In: a [`Model`], and as far as they are at hand the panel it was learned from, a graph, bootstrap intervals and p-values.
 //! Out: a [`Ranking`], the same on the terminal, in `ranking.json`, on the page and in Python.
 
+use crate::evaluate::graph_test::{GraphTest, GraphTestParams, graph_test};
 use crate::evaluate::intervals::intervals;
 use crate::evaluate::null_test::significance;
-use crate::evaluate::{Intervals, Significance, Verdict, discoveries};
+use crate::evaluate::{Intervals, Outcome, Significance, Verdict, discoveries};
 use crate::graph::Graph;
 use crate::influence::{Influence, error_probabilities};
 use crate::learn::refit_note;
@@ -16,6 +17,12 @@ use std::collections::BTreeMap;
 
 /// Up to this many agents the error probabilities are computed along the way.
 const ERROR_PROBABILITY_AGENTS: usize = 200;
+
+/// Up to this many agents the graph test is run along the way.
+const GRAPH_TEST_AGENTS: usize = 1000;
+
+/// Rewired graphs of that test.
+const GRAPH_TEST_DRAWS: usize = 199;
 
 /// False discovery rate of the edges called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
@@ -54,6 +61,10 @@ pub struct Ranking {
     /// The smallest p-values first, where the permutation test was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<Vec<RankedEdge>>,
+    /// Whether opinion travels along the graph, and how often this test would have found that, where the verdict is not
+    /// "supported" and a graph was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_test: Option<GraphTest>,
     /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
@@ -269,6 +280,7 @@ impl Ranking {
             },
             agents,
             edges: None,
+            graph_test: None,
             notes: notes(model, found),
         })
     }
@@ -286,6 +298,20 @@ impl Ranking {
         if let Some(count) = wanted.null {
             self.add_significance(&significance(panel, model, count, wanted.seed)?, model)?;
         }
+        Ok(())
+    }
+
+    /// Tests whether opinion travels along a graph of the same agents, with the test's power, where the verdict is not
+    /// "supported". Data that this test cannot judge, and those of more than 1000 agents, are left without.
+    pub fn add_graph_test(&mut self, panel: &Panel, graph: &Graph, seed: u64) -> Result<(), Error> {
+        if self.verdict.outcome == Outcome::Supported || panel.agents() > GRAPH_TEST_AGENTS {
+            return Ok(());
+        }
+        let params = GraphTestParams { draws: GRAPH_TEST_DRAWS, companions: false, seed, ..GraphTestParams::default() };
+        self.graph_test = match graph_test(&[panel], graph, &params) {
+            Err(Error::Untestable(_)) => None,
+            found => Some(found?),
+        };
         Ok(())
     }
 

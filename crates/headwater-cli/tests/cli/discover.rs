@@ -551,6 +551,8 @@ fn no_csv_runs_in_a_spreadsheet_and_ours_are_read_back() {
     assert!(!errors.contains("left out"), "{errors}");
     assert_eq!(agents("again.json"), wanted);
     place.done(&format!("discover scored.csv {run} --graph net.csv --out from-scored"));
+    // What `Next:` suggests works for a name that looks like an option.
+    place.done(&["explain", "found/model.json", "--agent", "-x", "--what-if", "remove"]);
     assert_eq!(agents("from-scored/model.json"), wanted);
 }
 
@@ -581,4 +583,39 @@ fn explain_carries_the_verdict_of_the_run() {
     assert!(place.done("explain alone/model.json --agent bob").starts_with("Not tested"));
     let errors = place.refused("explain alone/model.json --agent bob --ranking alone/ranking.json", 1);
     assert!(errors.contains("is not a ranking of"), "{errors}");
+}
+
+/// Eight accounts that do not listen, on a ring with chords: the run says how strong an effect would have been found.
+#[test]
+fn a_run_without_evidence_tells_its_power() {
+    let place = Place::new();
+    let names = ["ann", "bob", "cem", "dee", "eva", "fox", "gil", "hal"];
+    let noise = |day: usize, user: usize| f64::sin((day * day * 7 + user * user * 31 + day * user * 13) as f64 * 1.7);
+    let rows: String = (0..60)
+        .flat_map(|day| (0..8).map(move |user| (day, user)))
+        .filter(|(day, user)| (day * 5 + user * 3) % 7 != 0)
+        .map(|(day, user)| {
+            let (month, date) = (5 + day / 30, day % 30 + 1);
+            format!("{},2024-{month:02}-{date:02}T12:00:00Z,x,{:.4}\n", names[user], 0.5 + 0.4 * noise(day, user))
+        })
+        .collect();
+    place.write("posts.csv", format!("user,time,text,score\n{rows}"));
+    let edges: String =
+        (0..8).flat_map(|user| [1, 3].map(|step| format!("{},{}\n", names[user], names[(user + step) % 8]))).collect();
+    place.write("net.csv", format!("source,target\n{edges}"));
+    let run = "discover posts.csv --scorer column --graph net.csv --bootstrap 0 --null 20 --top 1";
+    let text = place.done(&format!("{run} --out found --quiet"));
+    let ranking = place.read_json("found/ranking.json");
+    assert_eq!(ranking["verdict"]["outcome"], "no-evidence", "{}", ranking["verdict"]);
+    let test = &ranking["graph_test"];
+    assert_eq!((test["draws"].as_u64(), test["accounts"].as_u64()), (Some(199), Some(8)), "{test}");
+    assert_eq!(test["power"]["found"].as_array().unwrap().len(), 5, "{test}");
+    assert!(text.contains("Power for data like these"), "{text}");
+    // The same from the files of the run.
+    let again = "rank found/model.json --beliefs found/beliefs.parquet --graph net.csv --null 20 --format json";
+    let again = place.json(again);
+    assert_eq!(again["graph_test"]["power"]["found"].as_array().unwrap().len(), 5);
+    // Without a graph there is no such test.
+    place.done("discover posts.csv --scorer column --bootstrap 0 --null 20 --out alone --quiet");
+    assert!(place.read_json("alone/ranking.json").get("graph_test").is_none());
 }

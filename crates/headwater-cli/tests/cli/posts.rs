@@ -564,3 +564,21 @@ fn the_house_network_is_formed_again() {
     // The folder's README: 28 users, 281 edges, strongly connected.
     assert_eq!((&summary["members"], &summary["edges"]), (&28.into(), &281.into()));
 }
+
+/// Dates read in the wrong order are not half read, and numbers on a scale of their own are not silently days of 1970.
+#[test]
+fn times_of_another_kind_come_with_their_cure() {
+    let place = Place::new();
+    let days: String =
+        (1..=28).map(|day| format!("ann,05/{day:02}/2024,x,0.6\nbob,05/{day:02}/2024,x,0.4\n")).collect();
+    place.write("us.csv", format!("user,time,text,score\n{days}"));
+    let told = place.refused("beliefs us.csv --scorer column --date-order dmy --out b.csv", 1);
+    assert!(told.contains("is no date with the day first") && told.contains("--date-order mdy"), "{told}");
+    place.done("beliefs us.csv --scorer column --date-order mdy --out b.csv");
+    let time = |step: i32| f64::from(step) * 0.25 - 0.1;
+    let rows: String = (0..40).map(|step| format!("ann,{0},x,0.6\nbob,{0},x,0.4\n", time(step))).collect();
+    place.write("own.csv", format!("user,time,text,score\n{rows}"));
+    let (_, told) = place.both("beliefs own.csv --scorer column --out c.csv");
+    assert!(told.contains("1970") && told.contains("--bin 1"), "{told}");
+    place.done("beliefs own.csv --scorer column --bin 0.5 --out c.csv");
+}

@@ -122,7 +122,7 @@ pub enum RowProblem {
     Row,
     /// It is not UTF-8 text, and not certainly anything else.
     Encoding,
-    /// Its date may be read in two ways.
+    /// Its date may be read in two ways, or is none in the order given.
     DateOrder,
     /// Its time is not the plain number that was asked for.
     NumericTime,

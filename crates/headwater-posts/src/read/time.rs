@@ -78,7 +78,10 @@ impl TimeFormat {
             )),
             (Some(date), Some(order)) => date.time(order).ok_or_else(|| {
                 let order = if order == DateOrder::DayFirst { "day" } else { "month" };
-                format!("{}, which is no date with the {order} first; {WANTED}", met()).into()
+                RowError::new(
+                    RowProblem::DateOrder,
+                    format!("{}, which is no date with the {order} first; {WANTED}", met()),
+                )
             }),
             (None, _) => Err(format!("{}; {WANTED}", met()).into()),
         }
@@ -283,7 +286,10 @@ mod tests {
         // Whatever is clear is read in any order.
         assert_eq!(read("2024-05-01", us), Ok(day));
         let wrong = read("31/12/2024", us).unwrap_err();
-        assert!(wrong.problem == RowProblem::Row && wrong.reason.contains("no date with the month first"), "{wrong:?}");
+        assert!(
+            wrong.problem == RowProblem::DateOrder && wrong.reason.contains("no date with the month first"),
+            "{wrong:?}"
+        );
         assert!(is_time("31.12.2024") && !is_time("1.2.3.4") && !is_time("10/20"));
     }
 

@@ -4,7 +4,7 @@ import { opinionWords } from "./colour";
 import type { Card } from "./data";
 import { bdi, el, icon, pairs, style } from "./dom";
 import { figure, percent, print, significant } from "./numbers";
-import type { Report, Standing } from "./report";
+import { ends, type Report, type Standing } from "./report";
 import { close, open } from "./route";
 
 /** Smaller weights are rounding errors. */
@@ -91,7 +91,8 @@ function block(title: string, ...children: (Node | string | null | false)[]): HT
 function product({ centrality, informativeness, influence, share, row }: Standing): HTMLElement {
   const tile = (field: string, value: number, label: string) => el("div", { class: "tile" }, figure(field, value, "number"), el("span", {}, label));
   const sign = (text: string) => el("span", { class: "sign", "aria-hidden": "true" }, text);
-  const range = row?.share_low !== undefined && row.share_high !== undefined ? `90% interval ${print(row.share_low, "share")} to ${print(row.share_high, "share")}` : "no interval was computed";
+  const between = ends(row);
+  const range = between ? `90% interval ${print(between[0], "share")} to ${print(between[1], "share")}` : "no interval was computed";
   return el(
     "div",
     { class: "product" },

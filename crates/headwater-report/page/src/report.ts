@@ -150,3 +150,9 @@ export class Report {
     return means.some(Number.isNaN) ? null : means;
   }
 }
+
+/** The interval of the signed share. */
+export function ends(row: RankRow | undefined): [number, number] | null {
+  if (row?.share_low === undefined || row.share_high === undefined) return null;
+  return row.sign === -1 ? [-row.share_high, -row.share_low] : [row.share_low, row.share_high];
+}

@@ -16,7 +16,7 @@ import { storeReactivityBindings } from "@tanstack/table-core/store-reactivity-b
 import type { RankRow } from "./data";
 import { append, bdi, el, icon, section, style } from "./dom";
 import { count, figure, percent, plural, print, type Kind } from "./numbers";
-import type { Report, Standing } from "./report";
+import { ends, type Report, type Standing } from "./report";
 import { open } from "./route";
 import { explain } from "./tip";
 
@@ -198,7 +198,7 @@ export function table(report: Report): HTMLElement {
   return section(
     "ranking",
     "The ranking",
-    `${report.supported ? "" : "The data do not support this ranking: shares and order are estimates that may be due to chance. "}Influence is centrality times informativeness: the weight that the network gives an agent, times the strength of the agent's own evidence. Choose a heading to sort, a name for the explanation.`,
+    `${report.supported ? "" : `${report.page.verdict.outcome === "not-tested" ? "This ranking was not tested" : "The data do not support this ranking"}: shares and order are estimates that may be due to chance. `}Influence is centrality times informativeness: the weight that the network gives an agent, times the strength of the agent's own evidence. Choose a heading to sort, a name for the explanation.`,
     el(
       "div",
       { class: "tools" },
@@ -243,12 +243,6 @@ function barScale(standings: Standing[]): Scale {
   return { low, high };
 }
 
-/** The interval of the signed share. */
-function ends(row: RankRow | undefined): [number, number] | null {
-  if (row?.share_low === undefined || row.share_high === undefined) return null;
-  return row.sign === -1 ? [-row.share_high, -row.share_low] : [row.share_low, row.share_high];
-}
-
 function row(report: Report, standing: Standing, columns: Column[], scale: Scale): HTMLElement {
   const line = el("tr", { "data-agent": standing.agent });
   for (const { id, kind } of columns) {
@@ -286,7 +280,7 @@ function shareFigure({ share, row }: Standing): HTMLElement[] {
 }
 
 function interval(row: RankRow | undefined, low: "share_low" | "rank_low", high: "share_high" | "rank_high", kind: Kind): HTMLElement | null {
-  const [from, to] = [row?.[low], row?.[high]];
+  const [from, to] = kind === "share" ? (ends(row) ?? []) : [row?.[low], row?.[high]];
   if (from === undefined || to === undefined) return null;
   const plain = kind === "share" ? print(from, kind).replace("%", "") : print(from, kind);
   const start = figure(low, from, kind);

@@ -18,6 +18,11 @@ const HOW_TO_TEST: &str = "rank the model together with its beliefs, with 200 bo
 /// Kind and measured coverage of the intervals of the state-space model (`docs/studies/state-space.md`).
 const COVERAGE: &str = "The intervals are bootstrap intervals with a nominal coverage of 90%; in simulated noisy worlds they cover the true share in 71 to 74% of cases.";
 
+/// Share of missing beliefs, steps and agents at which these are named as possible causes of a negative result.
+const MUCH_SILENCE: f64 = 0.5;
+const FEW_STEPS: usize = 100;
+const FEW_AGENTS: usize = 10;
+
 /// The first section of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PageVerdict {
@@ -180,21 +185,40 @@ fn tested(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
         Outcome::NoEvidence => "Held-out steps were forecast from the beliefs of the others and compared with forecasts from each agent's own past, from no change and, where it was controlled for, from the group's previous mean. The permutation test repeats this with each agent's series shifted in time.".to_owned(),
         _ => "No permutation test was run: it compares held-out forecasts with those from series shifted in time.".to_owned(),
     }];
-    tested.push("The size of the smallest effect that this test would have found was not computed.".to_owned());
-    if let Some(panel) = from.beliefs {
-        let cells = (panel.steps() * panel.agents()).max(1);
-        let silent = panel.silence().iter().sum::<usize>() as f64 / cells as f64;
+    match &from.ranking.graph_test {
+        Some(test) => {
+            tested.push(format!("A second test compares the given graph with graphs like it. {test}"));
+            tested.extend(test.power.as_ref().map(ToString::to_string));
+            tested.extend(test.limits.iter().map(ToString::to_string));
+        }
+        None => tested.push(
+            "The smallest effect that would have been found was not computed: that takes a graph of who follows whom."
+                .to_owned(),
+        ),
+    }
+    if let Some(panel) = from.beliefs.filter(|_| outcome == Outcome::NoEvidence) {
+        let (agents, steps) = (panel.agents(), panel.steps());
+        let silent = panel.silence().iter().sum::<usize>() as f64 / (steps * agents).max(1) as f64;
         tested.push(format!(
-            "The test rests on {} and {}; {} of their beliefs are missing because of silence. Fewer steps, fewer agents and more silence make an effect harder to find.",
-            count(panel.agents(), "agent"),
-            count(panel.steps(), "step"),
+            "The test rests on {} and {}; {} of their beliefs are missing because of silence.",
+            count(agents, "agent"),
+            count(steps, "step"),
             percent(silent)
         ));
-    }
-    if from.ranking.verdict.skill.as_ref().and_then(|skill| skill.beyond_common).is_some_and(|beyond| beyond <= 0.0) {
-        tested.push(
-            "A likely cause is a common trend: the group's previous mean forecasts as well as the network.".to_owned(),
-        );
+        let skill = from.ranking.verdict.skill.as_ref();
+        let common = skill.is_some_and(|skill| {
+            skill.against_own_past > 0.0 && skill.beyond_common.is_some_and(|beyond| beyond <= 0.0)
+        });
+        let causes = [
+            (common, "a common trend: the group's previous mean forecasts as well as the network"),
+            (silent > MUCH_SILENCE, "silence: most beliefs are missing"),
+            (steps < FEW_STEPS, "too few steps"),
+            (agents < FEW_AGENTS, "too few agents"),
+        ];
+        let causes: Vec<&str> = causes.iter().filter(|(holds, _)| *holds).map(|(_, cause)| *cause).collect();
+        if !causes.is_empty() {
+            tested.push(format!("Possible causes, apart from nobody listening: {}.", causes.join("; ")));
+        }
     }
     tested
 }

@@ -5,9 +5,11 @@ use super::series::{Measured, Process, fit_all};
 use super::{Core, TestedGraph};
 use crate::Error;
 use crate::evaluate::draws::{draw_all, numbered};
+use crate::words::percent;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Weights tried: of what a listener thinks next, the part that is the mean of the accounts it follows.
 const WEIGHTS: [f64; 5] = [0.1, 0.2, 0.4, 0.6, 0.8];
@@ -39,6 +41,22 @@ pub struct Power {
     pub worlds: usize,
     /// The smallest of the weights that is found in 80 % of the worlds, where one is.
     pub smallest: Option<f64>,
+}
+
+impl fmt::Display for Power {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.weights.iter().zip(&self.found);
+        let parts: Vec<String> = parts.map(|(weight, found)| format!("{weight} {}", percent(*found))).collect();
+        write!(
+            to,
+            "Power for data like these, by the weight that listeners give those they follow: {}. {}",
+            parts.join(", "),
+            match self.smallest {
+                Some(weight) => format!("A weight of {weight} would be found in at least 80 % of cases."),
+                None => "No weight would be found in 80 % of cases: a negative result says little.".to_owned(),
+            }
+        )
+    }
 }
 
 /// Whether the default number of worlds costs less than about a minute on one core; an estimate from sizes alone.
