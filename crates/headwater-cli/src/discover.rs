@@ -4,10 +4,12 @@ use crate::beliefs::{BadRowLog, PostArgs, quality_text, recognised_text};
 use crate::error::CliError;
 use crate::fit_args::FitArgs;
 use crate::hints::warning_text;
+use crate::interrupt;
 use crate::output::check;
 use crate::rank::text;
 use crate::terminal::{Format, Terminal, shell_quoted, wrapped};
 use clap::Args;
+use headwater::evaluate::Outcome;
 use headwater::progress::Progress;
 use headwater_discover::{
     BELIEFS_FILE, Discover, Discovery, GraphInput, LOG_BELIEFS_FILE, MODEL_FILE, NULL_TEST_ACCOUNTS, Pseudonyms,
@@ -82,6 +84,7 @@ impl DiscoverArgs {
         let mut discover = self.discover()?;
         discover.csv_text = terminal.csv_text();
         let mut store = Store::folder(&self.out).with_artifacts(&RUN_ARTIFACTS).with_force(self.force);
+        interrupt::resumable();
         let found = run(&discover, &mut store, terminal)?;
         match self.format {
             Format::Json => terminal.json(&found.ranking),
@@ -117,10 +120,14 @@ impl DiscoverArgs {
         let first = shell_quoted(found.ranking.agents.first().map_or("NAME", |agent| agent.agent.as_str()));
         let files = [BELIEFS_FILE, LOG_BELIEFS_FILE, MODEL_FILE].into_iter().chain(RANKING_FILES);
         let files: Vec<&str> = files.chain(RUN_ARTIFACTS.iter().map(|artifact| artifact.file)).collect();
-        format!(
-            "Files in {out}: {}, {RUN_FILE}.\nNext: headwater explain {model} --agent {first} --what-if remove\nReport page: {out}/{REPORT_FILE}\n",
-            files.join(", "),
-        )
+        let next = match found.verdict.outcome {
+            Outcome::Supported => format!("headwater explain {model} --agent {first} --what-if remove"),
+            Outcome::NotTested => format!("the same command with --null {USUAL_DRAWS} tests whether this ranking is due to chance"),
+            Outcome::NoEvidence => {
+                "a longer period, a topic with more posts per account, longer bins or fewer and more active accounts; the page says more".to_owned()
+            }
+        };
+        format!("Files in {out}: {}, {RUN_FILE}.\nNext: {next}\nReport page: {out}/{REPORT_FILE}\n", files.join(", "),)
     }
 }
 

@@ -32,7 +32,7 @@
 //! | z = Λ + v, v ~ N(0, σ²/c) (posts as noisy observations of beliefs) | [`learn::state_space`] |
 //! | `a[ℓ,k] = (1−s_k) F[ℓ,k] g_ℓ / Σ F[m,k] g_m` (speaker strengths) | [`model::WeightKind::Strengths`] |
 //! | S_j ← max(0, S_j + Σ_k log p_k(ζ|θ_j)/p_k(ζ|θ*)) (change of state) | [`learn::track::Tracker`] |
-//! | Σ over edges of `S[l,k]`/in-degree(k), `S[l,k] = Σ M_l,t−1 E_k,t` (graph test) | [`evaluate::graph_test`] |
+//! | Σ over edges of `S[l,k]`/in-degree(k), `S[l,k] = Σ M_l,t−1 E_k,t` (graph test) | [`mod@evaluate::graph_test`] |
 //! | Au = u (centrality) | [`Combination::centrality`] |
 //! | `D_k(θ*‖θ_j) = L̂[k,j] − L̂[k,*]` (informativeness) | [`influence()`] |
 //! | P = δ(I − (1−δ)Aᵀ)⁻¹ (attribution) | [`influence::Attribution`] |

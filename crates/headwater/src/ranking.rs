@@ -430,9 +430,9 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
         let parts: Vec<String> =
             sources.iter().map(|source| format!("{} ({})", names(&source.agents), percent(source.share))).collect();
         notes.push(format!(
-            "the network is not strongly connected: in the long run every opinion comes from {}; the {} outside have centrality 0 and are ordered by origin",
+            "the network is not strongly connected: in the long run every opinion comes from {}; agents outside ({}) have centrality 0 and are ordered by origin",
             parts.join(" or "),
-            count(agents - inside, "agent")
+            agents - inside
         ));
     }
     // A weight moved by less than this in all is rounding.

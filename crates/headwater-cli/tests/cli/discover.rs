@@ -208,7 +208,7 @@ fn interrupted_anywhere_it_ends_the_same() {
             .current_dir(place.folder())
             .args(run.split_whitespace())
             .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(pause));
@@ -216,7 +216,11 @@ fn interrupted_anywhere_it_ends_the_same() {
             let asked = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
             assert!(asked.success());
             // Without a code where the handler was not set yet, 0 where it was done before it was asked.
-            assert!(matches!(child.wait().unwrap().code(), None | Some(0 | 130)));
+            let ended = child.wait_with_output().unwrap();
+            assert!(matches!(ended.status.code(), None | Some(0 | 130)));
+            let told = String::from_utf8(ended.stderr).unwrap();
+            let told = told.contains("interrupted; what is finished is kept, and the same command continues");
+            assert_eq!(told, ended.status.code() == Some(130));
         } else {
             child.kill().unwrap();
             child.wait().unwrap();

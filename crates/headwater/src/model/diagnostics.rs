@@ -49,10 +49,17 @@ impl std::fmt::Display for WeightsSelection {
         let (Some(skill), Some(rival)) = (chosen.1, other.1) else {
             return write!(to, "{}: too few steps to compare with {}", chosen.0, other.0);
         };
-        let (name, skill, other, rival) = (chosen.0, 100.0 * skill, other.0, 100.0 * rival);
+        let compared = |skill: f64| {
+            let better = if skill < 0.0 { "worse" } else { "better" };
+            format!("{:.1} % {better}", 100.0 * skill.abs())
+        };
         write!(
             to,
-            "{name}: its forecasts of held-out steps are {skill:.3} % better than each agent's own past, those of {other} {rival:.3} %"
+            "{}: its forecasts of held-out steps are {} than each agent's own past, those of {} {}",
+            chosen.0,
+            compared(skill),
+            other.0,
+            compared(rival)
         )
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! In: panels, one per episode, and a graph. Out: [`GraphTest`].
 //!
-//! 1. Each account on its own is an AR(1) process behind noise and silence ([`series`]): its smoothed deviation M and news E.
+//! 1. Each account on its own is an AR(1) process behind noise and silence (`series`): its smoothed deviation M and news E.
 //! 2. A pair scores `S[l,k] = Σ_t M_l,t−1 E_k,t`, rows centred and of length one; row and column means of each block of groups
-//!    are removed ([`scores`]). Groups are given, or communities of the graph ([`communities`]).
+//!    are removed (`scores`). Groups are given, or communities of the graph (`communities`).
 //! 3. The guard removes what shared news gives: the regression of S on `R0 = Σ E_l E_k` and `R1 = Σ M_l M_k` over pairs without an
 //!    edge.
 //! 4. The statistic is the sum over edges of S / (number of speakers of the listener); its null law comes from graphs that keep
-//!    all degrees and the edges between groups ([`rewiring`]).
+//!    all degrees and the edges between groups (`rewiring`).
 //!
 //! Groups and guard are what common news and homophily cannot pass; see docs/concepts/verdict.md for what this cannot exclude.
 //! Episodes and log-ratios add up. Accounts are put in the order of their names first, so that the order in a file changes
