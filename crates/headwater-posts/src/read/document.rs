@@ -1,7 +1,7 @@
 //! One JSON document: bytes in, the objects of its lists out, one at a time, wherever lines end.
 //!
 //! A list at the top gives its elements. An object at the top gives the elements of the list that holds the posts in the
-//! exports of platforms ([`LISTS`]), also within `chats.list` of Telegram; an object without such a list is a record itself.
+//! exports of platforms (`LISTS`), also within `chats.list` of Telegram; an object without such a list is a record itself.
 //! Several documents may follow each other. Memory is bounded by the longest element.
 
 use super::jsonl::too_many_values;
