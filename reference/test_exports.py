@@ -30,7 +30,8 @@ def call(*arguments, folder, code=0):
 
 
 def export(folder, out, *more, model="model.json"):
-    return call("export", model, "--out", out, *more, folder=folder).stderr
+    """With names as they are; that CSV is safe in a spreadsheet by default has a test of its own."""
+    return call("export", model, "--out", out, "--raw-csv", *more, folder=folder).stderr
 
 
 def wanted(folder, ranking="ranking.json", least=0.0, loops=False):
@@ -136,6 +137,12 @@ def test_hostile_names_come_back(hostile, format):
     agents, edges = wanted(hostile)
     assert any("contrarian" in agent for agent in agents.values())
     assert read(hostile, f"net.{format}") == (agents, edges)
+
+
+def test_names_like_formulas_are_neutralised_by_default(hostile):
+    call("export", "model.json", "--out", "safe.csv", folder=hostile)
+    names = set(pd.read_csv(hostile / "safe.csv", keep_default_na=False)["source"])
+    assert "'=1+1" in names and "=1+1" not in names and "<script>alert(1)</script>" in names
 
 
 @pytest.mark.parametrize("format", FORMATS)

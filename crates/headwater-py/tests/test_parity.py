@@ -17,7 +17,7 @@ import headwater
 from conftest import ROOT
 from headwater import GSL, StateSpace, Whitened
 
-GOLDEN = sorted((ROOT / "crates/headwater/tests/golden").glob("*.json"))
+GOLDEN = sorted((ROOT / "crates/headwater/tests/golden").glob("gsl_*.json"))
 
 pytestmark = pytest.mark.filterwarnings("ignore::headwater.HeadwaterWarning")
 
