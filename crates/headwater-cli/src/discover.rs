@@ -60,7 +60,7 @@ pub(crate) struct DiscoverArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Uncertainty")]
 struct UncertaintyArgs {
-    /// Number of bootstrap resamples for 90 % intervals of shares and ranks; 0 for none
+    /// Number of bootstrap resamples for 90 % intervals where the posterior is not sampled; 0 for none
     #[arg(long, value_name = "N", default_value_t = USUAL_DRAWS, value_parser = parse_draws)]
     bootstrap: u64,
     /// Number of circular shifts for the permutation test and p-values; 0 for none [default: 200; 0 above 100 users]
@@ -69,7 +69,7 @@ struct UncertaintyArgs {
     /// k of top_k_probability, the probability of being among the first k users
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     top: u64,
-    /// Seed of resamples and circular shifts
+    /// Seed of draws, resamples and circular shifts
     #[arg(long, default_value_t = 21)]
     seed: u64,
 }
@@ -85,6 +85,7 @@ impl DiscoverArgs {
         discover.csv_text = terminal.csv_text();
         let mut store = Store::folder(&self.out).with_artifacts(&RUN_ARTIFACTS).with_force(self.force);
         interrupt::resumable();
+        terminal.limit_sampling(self.fit.minutes, false);
         let found = run(&discover, &mut store, terminal)?;
         match self.format {
             Format::Json => terminal.json(&found.ranking),
@@ -97,7 +98,8 @@ impl DiscoverArgs {
         let mut discover = Discover::new(self.posts.input());
         discover.options = self.posts.options()?;
         discover.graph = self.graph.clone().map(GraphInput::File);
-        discover.fit = self.fit.params();
+        discover.fit = self.fit.params(self.uncertainty.seed);
+        discover.minutes = self.fit.minutes;
         discover.common = self.fit.common_input();
         discover.text_model = self.posts.scorer.text_model()?;
         discover.rejects.clone_from(&self.posts.reading.rejects);

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use headwater::Roster;
 use headwater::graph::Graph;
 use headwater::learn::gsl::Constraint;
+use headwater::learn::posterior::SamplingParams;
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::model::WeightKind;
 use headwater_discover::CommonInput;
@@ -55,6 +56,31 @@ pub(crate) struct FitArgs {
     /// Maximum number of rounds of the fit [default: 200]
     #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
     pub(crate) rounds: Option<usize>,
+    /// How the fit ends: by sampling the posterior, where that is possible, or with the rounds above, for a quick look [default: posterior]
+    #[arg(help_heading = STATE_SPACE, long, value_enum)]
+    pub(crate) fit: Option<FitName>,
+    /// Maximum number of posterior draws of each chain; fewer where the chains converge earlier [default: 400]
+    #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
+    pub(crate) draws: Option<usize>,
+    /// Number of chains of the posterior, rounded up to a multiple of 8 [default: 16]
+    #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
+    pub(crate) chains: Option<usize>,
+    /// Time for sampling the posterior; what is drawn by then is kept [default: until the chains converge]
+    #[arg(help_heading = STATE_SPACE, long, value_name = "MINUTES", value_parser = parse_minutes, allow_negative_numbers = true)]
+    pub(crate) minutes: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FitName {
+    /// Draws from the posterior of speaker strengths on a graph: calibrated intervals
+    Posterior,
+    /// Expectation-maximisation alone
+    Em,
+}
+
+fn parse_minutes(text: &str) -> Result<f64, String> {
+    let minutes = text.parse().ok().filter(|minutes: &f64| *minutes > 0.0 && minutes.is_finite());
+    minutes.ok_or_else(|| "must be a number of minutes above 0".into())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -108,7 +134,16 @@ impl FitArgs {
 
     /// Whether an option is given that only the state-space fit has.
     pub(crate) fn has_state_space_option(&self) -> bool {
-        self.weights.is_some() || self.shrinkage.is_some() || self.rounds.is_some() || self.common.is_some()
+        self.weights.is_some()
+            || self.shrinkage.is_some()
+            || self.rounds.is_some()
+            || self.common.is_some()
+            || self.fit.is_some()
+            || self.has_sampling_option()
+    }
+
+    fn has_sampling_option(&self) -> bool {
+        self.draws.is_some() || self.chains.is_some() || self.minutes.is_some()
     }
 
     /// Checks that need no data.
@@ -125,7 +160,13 @@ impl FitArgs {
                 "omit --constraint, or use --weights edges",
             ));
         }
-        Ok(StateSpaceParams { weights: None, ..self.params() }.check()?)
+        if self.fit == Some(FitName::Em) && self.has_sampling_option() {
+            return Err(CliError::usage(
+                "--draws, --chains and --minutes are options of the posterior, which --fit em does not sample",
+                "omit them, or --fit em",
+            ));
+        }
+        Ok(StateSpaceParams { weights: None, ..self.params(0) }.check()?)
     }
 
     /// The file of groups, where one is given.
@@ -147,8 +188,14 @@ impl FitArgs {
     }
 
     /// The parameters of the library, without support and groups, which the caller adds.
-    pub(crate) fn params(&self) -> StateSpaceParams {
+    pub(crate) fn params(&self, seed: u64) -> StateSpaceParams {
         let usual = StateSpaceParams::default();
+        let sampling = SamplingParams::default();
+        let sampling = SamplingParams {
+            draws: self.draws.unwrap_or(sampling.draws),
+            chains: self.chains.unwrap_or(sampling.chains),
+            seed,
+        };
         StateSpaceParams {
             adaptation: self.number_for_adaptation(),
             constraint: self.constraint.map_or(usual.constraint, Constraint::from),
@@ -160,6 +207,7 @@ impl FitArgs {
             ridge: self.ridge.unwrap_or(usual.ridge),
             shrinkage: self.shrinkage.unwrap_or(usual.shrinkage),
             rounds: self.rounds.unwrap_or(usual.rounds),
+            sampling: (self.fit != Some(FitName::Em)).then_some(sampling),
             ..usual
         }
     }

@@ -10,6 +10,7 @@ use crate::terminal::{Format, Terminal, count, wrapped};
 use clap::{Args, ValueEnum};
 use headwater::fit::{self, FilledPanel};
 use headwater::learn::gsl::Constraint;
+use headwater::learn::posterior::SamplingParams;
 use headwater::learn::released::{ReleasedParams, as_released};
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::track::{Memory, TrackParams, Tracker};
@@ -103,8 +104,8 @@ pub(crate) struct LearnArgs {
     /// Factor of μ after each batch; the scripts use 0.9996 for one network [default: 1]
     #[arg(help_heading = RELEASED, long, value_name = "FACTOR", allow_negative_numbers = true)]
     decay: Option<f64>,
-    /// Seed of the random initial weights [default: 45]
-    #[arg(help_heading = RELEASED, long, value_name = "SEED")]
+    /// Seed of the chains of the posterior [default: 21], or of the initial weights of as-released [default: 45]
+    #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
@@ -191,7 +192,9 @@ impl LearnArgs {
             MethodName::StateSpace => {
                 let support = self.support(&beliefs.panel, terminal)?;
                 let common = self.fit.groups(beliefs.panel.roster(), terminal)?;
-                let params = StateSpaceParams { support, common, ..self.fit.params() };
+                let seed = self.seed.unwrap_or(SamplingParams::default().seed);
+                let params = StateSpaceParams { support, common, ..self.fit.params(seed) };
+                terminal.limit_sampling(self.fit.minutes, true);
                 let method = Method::StateSpace(params);
                 let model = terminal
                     .watched(Some(QUICKER), |progress| fit::fit(&beliefs.panel, &method, progress))
@@ -227,7 +230,7 @@ impl LearnArgs {
     /// Refuses options that the method does not use.
     fn check_method(&self, method: Option<MethodName>) -> Result<(), CliError> {
         use MethodName::{AsReleased, Gsl, StateSpace, Whitened};
-        let options: [(bool, &str, &[MethodName]); 24] = [
+        let options: [(bool, &str, &[MethodName]); 28] = [
             (self.graph.is_some(), "--graph", &[Whitened, StateSpace, Gsl]),
             (self.fit.constraint.is_some(), "--constraint", &[Whitened, StateSpace, Gsl]),
             (self.fit.ridge.is_some(), "--ridge", &[Whitened, StateSpace]),
@@ -235,6 +238,10 @@ impl LearnArgs {
             (self.fit.shrinkage.is_some(), "--shrinkage", &[StateSpace]),
             (self.fit.rounds.is_some(), "--rounds", &[StateSpace]),
             (self.fit.common.is_some(), "--common", &[StateSpace]),
+            (self.fit.fit.is_some(), "--fit", &[StateSpace]),
+            (self.fit.draws.is_some(), "--draws", &[StateSpace]),
+            (self.fit.chains.is_some(), "--chains", &[StateSpace]),
+            (self.fit.minutes.is_some(), "--minutes", &[StateSpace]),
             (self.forget.is_some(), "--forget", &[Whitened]),
             (self.recent.is_some(), "--recent", &[Whitened]),
             (self.follow, "--follow", &[Whitened]),
@@ -251,7 +258,7 @@ impl LearnArgs {
             (self.trace.is_some(), "--trace", &[Gsl]),
             (self.trace_every.is_some(), "--trace-every", &[Gsl]),
             (self.decay.is_some(), "--decay", &[AsReleased]),
-            (self.seed.is_some(), "--seed", &[AsReleased]),
+            (self.seed.is_some(), "--seed", &[AsReleased, StateSpace]),
         ];
         // Without a named method the beliefs decide between these two.
         let allowed = method.map_or(vec![Whitened, StateSpace], |method| vec![method]);

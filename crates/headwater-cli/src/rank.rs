@@ -56,6 +56,7 @@ impl RankArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
         let mut ranking = Ranking::new(&model)?;
+        ranking.add_posterior(&model, self.top.unwrap_or(TOP))?;
         let mut beliefs = None;
         if let Some(path) = &self.beliefs {
             let panel = beliefs.insert(read_beliefs(path, self.log_ratios)?.panel);

@@ -1,8 +1,10 @@
 //! Output: results on standard output, remarks and progress on standard error, tables within 80 characters.
 
 use crate::error::CliError;
+use crate::interrupt::{Polling, requested};
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use headwater::learn::posterior::SAMPLING;
 use headwater::progress::{Progress, ProgressState};
 pub(crate) use headwater::words::{count, number, percent, short};
 use headwater_files::CsvText;
@@ -32,6 +34,8 @@ pub(crate) struct Terminal {
     csv_text: CsvText,
     /// The bar on display, suspended while a line is printed.
     shown: Mutex<Option<ProgressBar>>,
+    /// When sampling of the posterior ends at the latest.
+    limits: Mutex<SamplingLimits>,
 }
 
 /// Shorter work shows no progress bar.
@@ -51,7 +55,7 @@ const POLL: Duration = Duration::from_millis(100);
 
 impl Terminal {
     pub(crate) fn new(quiet: bool) -> Self {
-        Terminal { quiet, csv_text: CsvText::default(), shown: Mutex::default() }
+        Terminal { quiet, csv_text: CsvText::default(), shown: Mutex::default(), limits: Mutex::default() }
     }
 
     pub(crate) fn with_csv_text(self, csv_text: CsvText) -> Self {
@@ -147,12 +151,35 @@ impl Terminal {
             let (_working, working) = std::sync::mpsc::channel::<()>();
             scope.spawn(move || {
                 let mut shown = ShownStage::new(self, announcement);
+                let mut sampling = None;
                 while working.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
-                    shown.update(&progress.progress());
+                    let state = progress.progress();
+                    shown.update(&state);
+                    self.limit(&state, progress, &mut sampling);
                 }
             });
             progress.over(Some(rayon::current_num_threads()), || work(progress))?
         })
+    }
+
+    /// Limits the sampling of the posterior: by time, and perhaps by Ctrl-C, after which what is drawn is used.
+    pub(crate) fn limit_sampling(&self, minutes: Option<f64>, on_interrupt: bool) {
+        let time = minutes.map(|minutes| Duration::try_from_secs_f64(60.0 * minutes).unwrap_or(Duration::MAX));
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = SamplingLimits { time, on_interrupt };
+    }
+
+    /// Ends the sampling of the posterior at its limits. `sampling` is when it began.
+    fn limit(&self, state: &ProgressState, progress: &Progress, sampling: &mut Option<(Instant, Option<Polling>)>) {
+        let limits = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.what != SAMPLING {
+            *sampling = None;
+            return;
+        }
+        let (begun, _) = sampling.get_or_insert_with(|| (Instant::now(), limits.on_interrupt.then(Polling::new)));
+        let late = limits.time.is_some_and(|time| begun.elapsed() > time);
+        if late || (limits.on_interrupt && requested()) {
+            progress.finish_early();
+        }
     }
 
     /// A spinner with the time passed, on a terminal only.
@@ -276,6 +303,12 @@ enum Announcement<'a> {
 }
 
 /// The progress display of the current stage.
+#[derive(Debug, Clone, Copy, Default)]
+struct SamplingLimits {
+    time: Option<Duration>,
+    on_interrupt: bool,
+}
+
 struct ShownStage<'a> {
     terminal: &'a Terminal,
     announcement: Announcement<'a>,

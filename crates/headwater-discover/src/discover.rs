@@ -78,6 +78,8 @@ pub struct Discover {
     pub graph: Option<GraphInput>,
     /// How the network is fitted; `support` and `common` are filled in from `graph` and `common`.
     pub fit: StateSpaceParams,
+    /// After how many minutes the caller ends the sampling of the posterior; for the record.
+    pub minutes: Option<f64>,
     /// Groups whose previous mean may move their members beside the network.
     pub common: Option<CommonInput>,
     /// Intervals and the null test.
@@ -133,6 +135,7 @@ impl Discover {
             rejects: None,
             graph: None,
             fit: StateSpaceParams::default(),
+            minutes: None,
             common: None,
             uncertainty: UncertaintyOptions::default(),
             pseudonyms: None,
@@ -435,8 +438,9 @@ impl Run<'_> {
 
     /// Every option as used.
     fn options(&self) -> RunOptions {
-        let Discover { posts, options, text_model, rejects, graph, fit, common, uncertainty, pseudonyms, .. } =
-            self.discover;
+        let Discover {
+            posts, options, text_model, rejects, graph, fit, minutes, common, uncertainty, pseudonyms, ..
+        } = self.discover;
         let csv_text = &self.discover.csv_text;
         let shown = |path: &Path| path.display().to_string();
         let in_memory = || "in memory".to_owned();
@@ -476,6 +480,8 @@ impl Run<'_> {
             weights: fit.weights.map_or("auto", WeightKind::name).to_owned(),
             shrinkage: fit.shrinkage,
             rounds: fit.rounds,
+            sampling: fit.sampling,
+            minutes: *minutes,
             common: common.as_ref().map(|common| match common {
                 CommonInput::Network => "network".to_owned(),
                 CommonInput::File(path) => shown(path),
@@ -610,7 +616,9 @@ impl Run<'_> {
         if uncertainty.bootstrap.is_some() || uncertainty.null.is_some() {
             ranking.add_refit_note(model);
         }
-        if let Some(count) = uncertainty.bootstrap {
+        ranking.add_posterior(model, uncertainty.top)?;
+        // Draws of the posterior make the resamples superfluous.
+        if let Some(count) = uncertainty.bootstrap.filter(|_| model.diagnostics.posterior.is_none()) {
             let bootstrap = Bootstrap::new(panel, model, uncertainty.seed).map_err(about)?;
             let draws = self.drawn("resampling", count, work, "resamples", key, |number| bootstrap.draw(number))?;
             let intervals = bootstrap.intervals(&draws, uncertainty.top).map_err(about)?;

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::follow_graph::GraphCounts;
 use crate::pseudonyms::hex;
 use headwater::evaluate::Verdict;
+use headwater::learn::posterior::SamplingParams;
 use headwater::model::WeightsSelection;
 use headwater_files::MODEL_FORMAT;
 use headwater_posts::Quality;
@@ -165,6 +166,10 @@ pub struct RunOptions {
     pub weights: String,
     pub shrinkage: f64,
     pub rounds: usize,
+    #[serde(default)]
+    pub sampling: Option<SamplingParams>,
+    #[serde(default)]
+    pub minutes: Option<f64>,
     pub common: Option<String>,
     pub bootstrap: u64,
     pub null: u64,
@@ -188,8 +193,9 @@ impl RunOptions {
 
     /// Those that decide the fit.
     pub(crate) fn of_fit(&self) -> Value {
-        let RunOptions { adaptation, constraint, ridge, weights, shrinkage, rounds, common, .. } = self;
-        json!([adaptation, constraint, ridge, weights, shrinkage, rounds, common.is_some()])
+        let RunOptions { adaptation, constraint, ridge, weights, shrinkage, rounds, sampling, minutes, common, .. } =
+            self;
+        json!([adaptation, constraint, ridge, weights, shrinkage, rounds, sampling, minutes, common.is_some()])
     }
 
     /// Without the names of files, which may be named after accounts.

@@ -1,13 +1,14 @@
 //! The ranking as a table: rows of JSON values, or CSV.
 
 use crate::{CsvText, Error};
+use headwater::model::EdgeInterval;
 use headwater::ranking::RankedEdge;
 use headwater::{Model, Ranking};
 use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Columns of the ranking as a table, in order.
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 26] = [
     "agent",
     "rank",
     "influence",
@@ -16,11 +17,15 @@ const COLUMNS: [&str; 22] = [
     "share_low",
     "share_high",
     "centrality",
+    "centrality_low",
+    "centrality_high",
     "informativeness",
     "origin",
     "rank_low",
     "rank_high",
     "top_k_probability",
+    "ahead_probability",
+    "information",
     "p_value",
     "error_probability",
     "contrarian",
@@ -63,8 +68,8 @@ pub fn ranking_csv(ranking: &Ranking, text: CsvText) -> Result<String, Error> {
     table_csv(&used, text, rows.iter().map(|row| used.iter().map(|key| cell(row.get(*key))).collect()))
 }
 
-/// Weights between different agents as CSV: `source,target,weight`, and where a null test was run `p_value,significant`, the
-/// smallest p-value first; otherwise listener by listener.
+/// Weights between different agents as CSV: `source,target,weight`; where a null test was run `p_value,significant`, the
+/// smallest p-value first; otherwise listener by listener, with 90 % intervals `low,high` where the posterior was sampled.
 pub fn edges_csv(ranking: &Ranking, model: &Model, text: CsvText) -> Result<String, Error> {
     if let Some(tested) = &ranking.edges {
         let row = |edge: &RankedEdge| {
@@ -75,6 +80,14 @@ pub fn edges_csv(ranking: &Ranking, model: &Model, text: CsvText) -> Result<Stri
         return table_csv(&["source", "target", "weight", "p_value", "significant"], text, tested.iter().map(row));
     }
     let names = model.roster.agents();
+    if let Some(posterior) = model.diagnostics.posterior.as_ref().filter(|posterior| posterior.converged()) {
+        let row = |edge: &EdgeInterval| {
+            let weight = model.combination.weight(edge.speaker, edge.listener);
+            let numbers = [weight, edge.low, edge.high].map(|value| value.to_string());
+            [names[edge.speaker].clone(), names[edge.listener].clone()].into_iter().chain(numbers).collect()
+        };
+        return table_csv(&["source", "target", "weight", "low", "high"], text, posterior.edges.iter().map(row));
+    }
     let heard = model.combination.edges().filter(|&(speaker, listener, weight)| speaker != listener && weight > 0.0);
     let row = |(speaker, listener, weight): (usize, usize, f64)| {
         vec![names[speaker].clone(), names[listener].clone(), weight.to_string()]

@@ -58,7 +58,7 @@ impl CommonArgument {
 #[pyo3(signature = (
     posts, options, out = None, graph = None, bootstrap = 200, null = None, top = 3, seed = 21,
     force = false, pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
-    rounds = None, common = None, raw_csv = false, progress = None, threads = None
+    rounds = None, sampling = None, common = None, raw_csv = false, progress = None, threads = None
 ))]
 pub(crate) fn discover(
     py: Python<'_>,
@@ -78,6 +78,7 @@ pub(crate) fn discover(
     weights: Option<&str>,
     shrinkage: Option<f64>,
     rounds: Option<usize>,
+    sampling: Option<(usize, usize)>,
     common: Option<CommonArgument>,
     raw_csv: bool,
     progress: Option<&Bound<'_, PyAny>>,
@@ -99,6 +100,7 @@ pub(crate) fn discover(
         weights: self::weights(weights, graph.is_some())?,
         shrinkage: shrinkage.unwrap_or(usual.shrinkage),
         rounds: rounds.unwrap_or(usual.rounds),
+        sampling: crate::learners::sampling(sampling, seed),
         ..usual
     };
     run.graph = graph.map(|graph| match graph {

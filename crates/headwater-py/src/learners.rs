@@ -7,6 +7,7 @@ use crate::work::{Manner, done};
 use headwater::compare::GroundTruth;
 use headwater::fit;
 use headwater::learn::gsl::{Constraint, Gsl, GslParams};
+use headwater::learn::posterior::SamplingParams;
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::track::{Memory, TrackParams, Tracker};
 use headwater::learn::whitened::WhitenedParams;
@@ -121,7 +122,7 @@ pub(crate) fn whitened(
 #[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
 #[pyo3(signature = (
     beliefs, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None, rounds = None,
-    tolerance = None, graph = None, groups = None, progress = None, threads = None
+    tolerance = None, sampling = None, seed = 21, graph = None, groups = None, progress = None, threads = None
 ))]
 pub(crate) fn state_space(
     py: Python<'_>,
@@ -133,6 +134,8 @@ pub(crate) fn state_space(
     shrinkage: Option<f64>,
     rounds: Option<usize>,
     tolerance: Option<f64>,
+    sampling: Option<(usize, usize)>,
+    seed: u64,
     graph: Option<PyRef<'_, Graph>>,
     groups: Option<Vec<usize>>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -150,6 +153,7 @@ pub(crate) fn state_space(
         support: support(graph.as_deref(), beliefs.panel.roster())?,
         common: groups,
         weights,
+        sampling: self::sampling(sampling, seed),
     };
     params.check().map_err(PyError::from)?;
     let (panel, about) = (&beliefs.panel, beliefs.about());
@@ -159,6 +163,11 @@ pub(crate) fn state_space(
         let choice = selection.map(|selection| selection.to_string());
         Ok((model.into(), choice))
     })
+}
+
+/// Draws and chains of the posterior, where it is sampled.
+pub(crate) fn sampling(sampling: Option<(usize, usize)>, seed: u64) -> Option<SamplingParams> {
+    sampling.map(|(draws, chains)| SamplingParams { draws, chains, seed })
 }
 
 /// Parameters of the paper's learner; what is not given is the paper's.

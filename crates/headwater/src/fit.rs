@@ -6,6 +6,7 @@
 use crate::evaluate::skill::measured;
 use crate::learn::forecast::{self, Forecast, unless_stopped};
 use crate::learn::gsl::{self, Constraint, Gsl, GslParams};
+use crate::learn::posterior;
 use crate::learn::released::as_released;
 use crate::learn::state_space::{self, StateSpaceLearner, StateSpaceParams};
 use crate::learn::track::{TrackParams, Tracker};
@@ -178,6 +179,7 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
     }
     drop(stage);
     let mut model = learner.model()?;
+    posterior::sample(panel, &params, &mut model)?;
     model.diagnostics.skill = match &choice {
         Some(choice) => choice.skill,
         None => measured(panel, &Method::StateSpace(params))?,

@@ -32,6 +32,7 @@ pub struct Progress(Arc<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     stopped: AtomicBool,
+    finishing: AtomicBool,
     /// Stages within each other.
     depth: AtomicUsize,
     done: AtomicU64,
@@ -55,6 +56,11 @@ impl Progress {
     /// Requests the computation to stop as soon as possible.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Requests the computation to end with what it has, where it can; others go on to their end.
+    pub fn finish_early(&self) {
+        self.0.finishing.store(true, Ordering::Relaxed);
     }
 
     /// The last report.
@@ -139,6 +145,11 @@ impl Drop for Stage {
 /// Whether a stop was requested.
 pub fn stopped() -> bool {
     CURRENT.with_borrow(|handle| handle.as_ref().is_some_and(|handle| handle.0.stopped.load(Ordering::Relaxed)))
+}
+
+/// Whether the computation was asked to end with what it has.
+pub fn finishing() -> bool {
+    CURRENT.with_borrow(|handle| handle.as_ref().is_some_and(|handle| handle.0.finishing.load(Ordering::Relaxed)))
 }
 
 /// [`Error::Stopped`] once a stop was requested.

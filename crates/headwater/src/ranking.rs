@@ -10,6 +10,8 @@ use crate::evaluate::{Intervals, Outcome, Significance, Verdict, discoveries};
 use crate::graph::Graph;
 use crate::influence::{Influence, error_probabilities};
 use crate::learn::refit_note;
+use crate::model::Posterior;
+use crate::model::posterior::{FEWEST_EFFECTIVE_DRAWS, LARGEST_R_HAT};
 use crate::words::{count, number, percent, short};
 use crate::{Error, Model, Panel, Roster, influence};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -23,6 +25,9 @@ const GRAPH_TEST_AGENTS: usize = 1000;
 
 /// Rewired graphs of that test.
 const GRAPH_TEST_DRAWS: usize = 199;
+
+/// How many agents the top is by default.
+const TOP: usize = 3;
 
 /// False discovery rate of the edges called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
@@ -56,6 +61,12 @@ pub struct Ranking {
     pub divergence: BTreeMap<String, f64>,
     /// How the centrality came about.
     pub network: CentralityDetails,
+    /// Kind of the intervals, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<IntervalKind>,
+    /// 90 % interval of δ, where the posterior was sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adaptation_interval: Option<(f64, f64)>,
     /// Agents, the most influential first.
     pub agents: Vec<RankedAgent>,
     /// The smallest p-values first, where the permutation test was run.
@@ -68,6 +79,16 @@ pub struct Ranking {
     /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
+}
+
+/// Kind of the intervals of a ranking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntervalKind {
+    /// Credible intervals from draws of the posterior.
+    Posterior,
+    /// Of the block bootstrap.
+    Bootstrap,
 }
 
 /// One weight between different agents, with its permutation test.
@@ -154,6 +175,18 @@ pub struct RankedAgent {
     /// Share of resamples that rank the agent among the first k.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k_probability: Option<f64>,
+    /// Probability that the agent's share is larger than that of the next agent in the ranking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead_probability: Option<f64>,
+    /// 90 % interval of the centrality.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub centrality_low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub centrality_high: Option<f64>,
+    /// What was learned about the strength of the agent as a speaker beyond the graph, in nats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub information: Option<f64>,
     /// Of the permutation test of the weight others give this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
@@ -247,6 +280,10 @@ impl Ranking {
                 rank_low: None,
                 rank_high: None,
                 top_k_probability: None,
+                ahead_probability: None,
+                centrality_low: None,
+                centrality_high: None,
+                information: None,
                 p_value: None,
                 centrality: found.centrality.values[agent],
                 informativeness: found.informativeness[agent],
@@ -262,7 +299,7 @@ impl Ranking {
             })
             .collect();
         let divergence = (0..hypotheses.len()).filter(|&hypothesis| hypothesis != found.truth);
-        Ok(Ranking {
+        let mut ranking = Ranking {
             truth: hypotheses[found.truth].clone(),
             agreement: found.agreement,
             reference: model.roster.reference().to_owned(),
@@ -278,11 +315,37 @@ impl Ranking {
                     .map(|source| OpinionSource { agents: model.roster.names(&source.agents), share: source.share })
                     .collect(),
             },
+            intervals: None,
+            adaptation_interval: None,
             agents,
             edges: None,
             graph_test: None,
             notes: notes(model, found),
-        })
+        };
+        ranking.add_posterior(model, TOP)?;
+        Ok(ranking)
+    }
+
+    /// Adds credible intervals where the posterior of the model was sampled and its chains have converged. `top` is how many
+    /// agents the top has.
+    pub fn add_posterior(&mut self, model: &Model, top: usize) -> Result<(), Error> {
+        let Some(posterior) = model.diagnostics.posterior.as_ref().filter(|posterior| posterior.converged()) else {
+            return Ok(());
+        };
+        let (truth, ratios) = (model.roster.hypothesis(&self.truth)?, model.roster.ratios());
+        self.add_intervals(&posterior.intervals(truth, ratios, top), &model.roster)?;
+        self.intervals = Some(IntervalKind::Posterior);
+        self.adaptation_interval = Some(posterior.adaptation());
+        let agents: Vec<usize> =
+            self.agents.iter().map(|row| model.roster.agent(&row.agent)).collect::<Result<_, _>>()?;
+        let ahead = posterior.probabilities_ahead(truth, ratios, &agents);
+        for (place, row) in self.agents.iter_mut().enumerate() {
+            let (low, high) = posterior.centrality(agents[place]);
+            (row.centrality_low, row.centrality_high) = (Some(low), Some(high));
+            row.ahead_probability = ahead.get(place).copied();
+            row.information = Some(posterior.information[agents[place]]);
+        }
+        Ok(())
     }
 
     /// Adds intervals and p-values, where asked for, by fitting again with the recorded method. May take long.
@@ -322,6 +385,7 @@ impl Ranking {
 
     /// Adds bootstrap intervals.
     pub fn add_intervals(&mut self, intervals: &Intervals, roster: &Roster) -> Result<(), Error> {
+        self.intervals = Some(IntervalKind::Bootstrap);
         for row in &mut self.agents {
             let agent = roster.agent(&row.agent)?;
             let (low, high) = row.directed(intervals.share[agent]);
@@ -446,6 +510,9 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
     if !negative.is_empty() {
         notes.push(format!("* informativeness estimated below zero: {}", names(&negative)));
     }
+    if let Some(posterior) = &model.diagnostics.posterior {
+        notes.extend(posterior_notes(posterior, &model.roster));
+    }
     if found.share.is_none() {
         notes.push("every estimated influence is zero, so there are no shares".into());
     }
@@ -459,6 +526,33 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Notes on the draws of the posterior.
+fn posterior_notes(posterior: &Posterior, roster: &Roster) -> Vec<String> {
+    if !posterior.converged() {
+        return vec![format!(
+            "no intervals: the {} chains of the posterior have not converged after {} (smallest effective sample size {:.0}, {FEWEST_EFFECTIVE_DRAWS} needed; largest R-hat {:.3}, below {LARGEST_R_HAT} needed); more draws, more chains or more time would help",
+            posterior.chains,
+            count(posterior.draws, "draw"),
+            posterior.effective_size,
+            posterior.r_hat
+        )];
+    }
+    let unknown = posterior.not_learned();
+    if unknown.len() == posterior.information.len() {
+        return vec![
+            "the centralities repeat the graph: the beliefs tell nothing about how strongly any agent is heard"
+                .to_owned(),
+        ];
+    }
+    let note = format!(
+        "nothing was learned beyond the graph about how strongly {} of {} are heard: {}",
+        unknown.len(),
+        count(posterior.information.len(), "agent"),
+        roster.list(&unknown)
+    );
+    (!unknown.is_empty()).then_some(note).into_iter().collect()
 }
 
 /// A number of posts; files of version 0.1 have posts per step, which is another number, and is left out.

@@ -183,6 +183,8 @@ def state_space(
     shrinkage: float | None = None,
     rounds: int | None = None,
     tolerance: float | None = None,
+    sampling: tuple[int, int] | None = None,  # draws and chains of the posterior; None: it is not sampled
+    seed: int = 21,
     graph: Graph | None = None,
     groups: Sequence[int] | None = None,  # the group of each agent, for the common trend (lagged group mean)
     progress: _Progress | None = None,
@@ -380,6 +382,7 @@ def discover(
     weights: str | None = None,
     shrinkage: float | None = None,
     rounds: int | None = None,
+    sampling: tuple[int, int] | None = None,
     common: dict[str, str] | str | None = None,
     raw_csv: bool = False,
     progress: _Progress | None = None,

@@ -317,7 +317,9 @@ class StateSpace(_Learner):
     """For noise and silence: a Kalman smoother estimates the beliefs together with the network.
 
     There is no `learn_one`: every round of the fit uses the whole series. `choice_` tells which kind of `weights` was
-    selected and why, where there was a choice.
+    selected and why, where there was a choice. With two hypotheses and speaker strengths on a graph the posterior is
+    sampled, unless `sampling` is false or there are too many agents: `chains` chains make up to `draws` draws each, the
+    estimates are posterior means, and `rank` has credible intervals.
 
     >>> from headwater import simulate
     >>> beliefs, _ = simulate(agents=4, hypotheses=2, steps=60, silence=0.3)
@@ -332,6 +334,10 @@ class StateSpace(_Learner):
     shrinkage: float | None = None
     rounds: int | None = None
     tolerance: float | None = None
+    sampling: bool = True
+    draws: int = 400
+    chains: int = 16
+    seed: int = 21
     graph: GraphLike | None = None
     common: Common = None
     log_ratios: bool = False
@@ -352,6 +358,8 @@ class StateSpace(_Learner):
                 shrinkage=self.shrinkage,
                 rounds=self.rounds,
                 tolerance=self.tolerance,
+                sampling=(self.draws, self.chains) if self.sampling else None,
+                seed=self.seed,
                 graph=as_graph(self.graph),
                 groups=self._groups(given.agents),
                 progress=report,

@@ -248,6 +248,9 @@ def discover(
     weights: Literal["auto", "edges", "strengths"] | None = None,
     shrinkage: float | None = None,
     rounds: int | None = None,
+    sampling: bool = True,
+    draws: int = 400,
+    chains: int = 16,
     common: Common = None,
     raw_csv: bool = False,
     seed: int = 21,
@@ -266,7 +269,9 @@ def discover(
     unknown = options.keys() - PostOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"discover() got an unexpected keyword argument {min(unknown)!r}")
-    whole(bootstrap=bootstrap, null=null, top=top, seed=seed, rounds=rounds, threads=threads)
+    whole(
+        bootstrap=bootstrap, null=null, top=top, seed=seed, rounds=rounds, draws=draws, chains=chains, threads=threads
+    )
     with reporting(progress) as report:
         found, warnings = _headwater.discover(
             _posts(posts),
@@ -285,6 +290,7 @@ def discover(
             weights=weights,
             shrinkage=shrinkage,
             rounds=rounds,
+            sampling=(draws, chains) if sampling else None,
             common=_common(common),
             raw_csv=raw_csv,
             progress=report,

@@ -10,6 +10,7 @@ use crate::learn::regressors::DistinctAgents;
 use crate::learn::ring::Ring;
 use crate::learn::state_space::{Resampling, StateSpaceParams};
 use crate::learn::whitened::{self, Estimate, WhitenedParams};
+use crate::model::{Posterior, PosteriorDraw};
 use crate::{Error, Model, Panel};
 use rand::RngExt;
 use rayon::prelude::*;
@@ -115,13 +116,17 @@ impl<'a> Bootstrap<'a> {
             let off = shares.iter().zip(middle).map(|(share, middle)| factor * (share - middle));
             shares = known.iter().zip(off).map(|(known, off)| known + off).collect();
         }
-        let mut ranks = vec![0; shares.len()];
-        by_share(&shares).into_iter().enumerate().for_each(|(position, agent)| ranks[agent] = position + 1);
-        Ok(BootstrapDraw { shares, ranks })
+        Ok(BootstrapDraw::new(shares))
     }
 
     /// Intervals from many resamples.
     pub fn intervals(&self, draws: &[BootstrapDraw], top: usize) -> Result<Intervals, Error> {
+        Ok(Intervals::from_draws(draws, top))
+    }
+}
+
+impl Intervals {
+    fn from_draws(draws: &[BootstrapDraw], top: usize) -> Self {
         let agents = draws.first().map_or(0, |draw| draw.shares.len());
         let mut intervals = Intervals { share: Vec::new(), rank: Vec::new(), top: Vec::new() };
         for agent in 0..agents {
@@ -136,7 +141,42 @@ impl<'a> Bootstrap<'a> {
             intervals.rank.push((ranks[low], ranks[high]));
             intervals.top.push(within as f64 / draws.len() as f64);
         }
-        Ok(intervals)
+        intervals
+    }
+}
+
+impl Posterior {
+    /// Signed shares and ranks of every draw, under the hypothesis with the number `truth` of `ratios` + 1.
+    fn draws(&self, truth: usize, ratios: usize) -> Vec<BootstrapDraw> {
+        let of = |draw: &PosteriorDraw| {
+            let against = |agent: usize, other: usize| match other {
+                0 => 0.0,
+                other => draw.evidence[agent * ratios + other - 1],
+            };
+            BootstrapDraw::new(shares_by(&draw.centrality, ratios, truth, against))
+        };
+        self.kept.iter().map(of).collect()
+    }
+
+    /// 90 % credible intervals of shares and ranks under the hypothesis with the number `truth` of `ratios` + 1, and the
+    /// probabilities of being among the top `top`.
+    pub fn intervals(&self, truth: usize, ratios: usize, top: usize) -> Intervals {
+        Intervals::from_draws(&self.draws(truth, ratios), top)
+    }
+
+    /// Probabilities that each of these agents but the last has a larger share than the one after it.
+    pub fn probabilities_ahead(&self, truth: usize, ratios: usize, agents: &[usize]) -> Vec<f64> {
+        let draws = self.draws(truth, ratios);
+        let ahead = |pair: &[usize]| draws.iter().filter(|draw| draw.shares[pair[0]] > draw.shares[pair[1]]).count();
+        agents.windows(2).map(|pair| ahead(pair) as f64 / draws.len().max(1) as f64).collect()
+    }
+}
+
+impl BootstrapDraw {
+    fn new(shares: Vec<f64>) -> Self {
+        let mut ranks = vec![0; shares.len()];
+        by_share(&shares).into_iter().enumerate().for_each(|(position, agent)| ranks[agent] = position + 1);
+        BootstrapDraw { shares, ranks }
     }
 }
 
@@ -196,11 +236,14 @@ fn ends(count: usize) -> (usize, usize) {
 fn shares(estimate: &Estimate, truth: usize) -> Result<Vec<f64>, Error> {
     let centrality = estimate.combination.centrality()?.values;
     let evidence = &estimate.evidence;
-    let known = |agent: usize| -> f64 {
-        (0..=evidence.ratios()).map(|other| evidence.against(agent, other) - evidence.against(agent, truth)).sum()
-    };
+    Ok(shares_by(&centrality, evidence.ratios(), truth, |agent, other| evidence.against(agent, other)))
+}
+
+/// The same from the centralities, and the evidence of an agent against each hypothesis.
+fn shares_by(centrality: &[f64], ratios: usize, truth: usize, against: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    let known = |agent: usize| -> f64 { (0..=ratios).map(|other| against(agent, other) - against(agent, truth)).sum() };
     let influence: Vec<f64> = centrality.iter().enumerate().map(|(agent, u)| u * known(agent)).collect();
-    Ok(signed_shares(&influence).unwrap_or(influence))
+    signed_shares(&influence).unwrap_or(influence)
 }
 
 fn by_share(shares: &[f64]) -> Vec<usize> {

@@ -1,5 +1,6 @@
 //! Diagnostics: how a model came about, and how well it is known.
 
+use super::Posterior;
 use serde::{Deserialize, Serialize};
 
 /// Parameterisation of a listener's weights.
@@ -197,6 +198,9 @@ pub struct Diagnostics {
     /// Estimates of the state-space learner beside the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smoothing: Option<Smoothing>,
+    /// Draws from the posterior, where it was sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posterior: Option<Posterior>,
     /// Warnings as sentences.
     #[serde(default)]
     pub warnings: Vec<String>,

@@ -6,12 +6,14 @@ mod diagnostics;
 mod evidence;
 mod history;
 mod innovation;
+pub(crate) mod posterior;
 mod true_hypothesis;
 
 pub use diagnostics::{ColumnDiagnostics, Common, Diagnostics, Skill, Smoothing, Status, WeightKind, WeightsSelection};
 pub use evidence::Evidence;
 pub use history::{ChangeKind, DetectedChange, NetworkSnapshot, Track};
 pub use innovation::{Innovation, innovation};
+pub use posterior::{EdgeInterval, Posterior, PosteriorDraw};
 pub use true_hypothesis::{TrueHypothesis, agreement, likeliest, settled};
 
 use crate::learn::Method;

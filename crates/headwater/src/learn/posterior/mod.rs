@@ -1,5 +1,64 @@
-//! Posterior of hidden beliefs given noisy, silent posts, for networks of thousands of agents.
+//! The posterior of the state-space model.
 //!
-//! [`trajectory`] solves for the mean of all hidden beliefs and draws from their posterior without forming a covariance.
+//! - [`trajectory`] solves for the mean of all hidden beliefs and draws from their posterior without forming a covariance.
+//! - [`strengths`] samples the posterior of speaker strengths with the hidden beliefs integrated out: [`marginal`] is the
+//!   exact likelihood with its gradient, [`attention`] the weights made of strengths, [`target`] adds the priors, and
+//!   [`sampler`] moves the chains.
 
+pub(crate) mod attention;
+pub mod diagnostics;
+pub(crate) mod lanes;
+pub(crate) mod marginal;
+pub(crate) mod sampler;
+pub(crate) mod strengths;
+pub(crate) mod target;
 pub mod trajectory;
+
+use crate::error::require;
+use crate::learn::state_space::StateSpaceParams;
+use crate::{Error, Model, Panel};
+use serde::{Deserialize, Serialize};
+
+/// Name of the progress stage in which the chains run.
+pub const SAMPLING: &str = "sampling the posterior";
+
+/// How the posterior is sampled.
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `draws` | 400 | of each chain after its warm-up, at most; sampling ends earlier when the chains have converged | ≥ 20 |
+/// | `chains` | 16 | chains, rounded up to a multiple of eight | 2 to 1024 |
+/// | `seed` | 21 | of all chains | |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the table above says it once")]
+pub struct SamplingParams {
+    pub draws: usize,
+    pub chains: usize,
+    pub seed: u64,
+}
+
+impl Default for SamplingParams {
+    fn default() -> Self {
+        SamplingParams { draws: 400, chains: 16, seed: 21 }
+    }
+}
+
+impl SamplingParams {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), Error> {
+        require((20..=1_000_000).contains(&self.draws), "draws", self.draws, "20 to 1000000")?;
+        require((2..=1024).contains(&self.chains), "chains", self.chains, "2 to 1024")
+    }
+}
+
+/// Samples the posterior of a state-space model of these parameters, where that is possible: speaker strengths on a graph,
+/// two hypotheses, no common trend, and not too many agents and posts. The estimates of the model become posterior means,
+/// and [`crate::model::Diagnostics`] get the draws. Otherwise the model stays as it is.
+///
+/// Sampling ends when the chains have converged, when they have made all draws, or when
+/// [`finish_early`](crate::progress::Progress::finish_early) is called. Cost: about N² operations for each observation,
+/// chain and step of the integrator; some hundred steps.
+pub fn sample(panel: &Panel, params: &StateSpaceParams, model: &mut Model) -> Result<(), Error> {
+    let Some(sampling) = params.sampling.filter(|_| strengths::applies(panel, params)) else { return Ok(()) };
+    strengths::sample(panel, params, &sampling)?.apply(model)
+}

@@ -23,6 +23,7 @@ pub(crate) use resampling::Resampling;
 pub(crate) use summary::SeriesSummary;
 
 use super::gsl::Constraint;
+use super::posterior::SamplingParams;
 use super::whitened;
 use crate::error::require;
 use crate::model::{self, WeightKind};
@@ -42,6 +43,7 @@ use serde::{Deserialize, Serialize};
 /// | `tolerance` | 2e-6 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
 /// | `common` | none | the group of each agent, whose lagged mean is controlled for | N numbers below N |
+/// | `sampling` | default | how [`fit`](crate::fit()) samples the posterior of strengths; none for expectation-maximisation alone | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
 pub struct StateSpaceParams {
@@ -55,6 +57,8 @@ pub struct StateSpaceParams {
     pub tolerance: f64,
     pub support: Option<Vec<Vec<usize>>>,
     pub common: Option<Vec<usize>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingParams>,
 }
 
 impl Default for StateSpaceParams {
@@ -69,6 +73,7 @@ impl Default for StateSpaceParams {
             tolerance: 2e-6,
             support: None,
             common: None,
+            sampling: Some(SamplingParams::default()),
         }
     }
 }
@@ -89,6 +94,9 @@ impl StateSpaceParams {
         require(shrinkage >= 0.0 && shrinkage.is_finite(), "shrinkage", shrinkage, "zero or more")?;
         require(self.rounds >= 1, "rounds", self.rounds, "at least 1")?;
         require(self.tolerance >= 0.0, "tolerance", self.tolerance, "zero or more")?;
+        if let Some(sampling) = &self.sampling {
+            sampling.check()?;
+        }
         let graph = self.weights != Some(WeightKind::Strengths) || self.support.is_some();
         require(graph, "weights", "strengths", "edges unless there is a graph of who may listen to whom")?;
         let simplex = self.weights != Some(WeightKind::Strengths) || self.constraint == Constraint::Simplex;

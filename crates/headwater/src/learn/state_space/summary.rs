@@ -39,7 +39,7 @@ impl SeriesSummary {
 
     /// Means of many posts vary less than single posts: the regression of products of deviations on 1/c, with an intercept
     /// per agent, estimates the noise of a post independently of the beliefs.
-    pub(super) fn from_panel(panel: &Panel, steps: usize) -> Self {
+    pub(crate) fn from_panel(panel: &Panel, steps: usize) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
         let (mut means, mut spreads, mut shares) = (vec![0.0; size], vec![0.0; size], vec![0.0; agents]);

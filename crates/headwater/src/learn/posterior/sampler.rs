@@ -1,0 +1,351 @@
+//! Maximum, curvature and Hamiltonian Monte Carlo of a log-density of up to about a thousand variables.
+//!
+//! In: a [`Density`] and a start. Out: draws of several chains. The chains move in the coordinates in which the curvature at
+//! the maximum is the identity; that metric is fixed before the first draw, so that the chains keep the density.
+
+use super::target::{Density, Evaluation};
+use crate::{Error, progress};
+use faer::{Mat, Side};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Step lengths that a search along a line tries at once.
+const LENGTHS: [f64; 16] = [4.0, 2.0, 1.5, 1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02, 0.01, 0.003, 0.001, 1e-4];
+
+/// Pairs of steps and changes of the gradient that the search remembers.
+const MEMORY: usize = 30;
+
+/// The search ends when it gains less than this.
+const SMALLEST_GAIN: f64 = 1e-4;
+
+/// Displacement of the finite differences of the gradient.
+const DISPLACEMENT: f64 = 1e-4;
+
+/// Smallest curvature in any direction; the variables are logarithms and log-odds, or about as large.
+const SMALLEST_CURVATURE: f64 = 0.05;
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// A point of high density by the limited-memory BFGS method, with its evaluation. `scales` are typical changes of the
+/// variables.
+pub(crate) fn maximise(
+    density: &impl Density,
+    start: Vec<f64>,
+    scales: &Scaling,
+    fixed: &[usize],
+    steps: usize,
+) -> Result<(Vec<f64>, Evaluation), Error> {
+    let mut point = start;
+    let evaluate = |points: &[Vec<f64>]| -> Result<Vec<Evaluation>, Error> {
+        let mut found = density.evaluate(points)?;
+        for here in &mut found {
+            fixed.iter().for_each(|&place| here.gradient[place] = 0.0);
+        }
+        Ok(found)
+    };
+    let mut here = evaluate(std::slice::from_ref(&point))?.swap_remove(0);
+    let mut pairs: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+    for _ in 0..steps {
+        progress::check()?;
+        let mut direction = here.gradient.clone();
+        let mut shares = Vec::new();
+        for (moved, bent) in pairs.iter().rev() {
+            let share = dot(moved, &direction) / dot(moved, bent);
+            direction.iter_mut().zip(bent).for_each(|(to, bent)| *to -= share * bent);
+            shares.push(share);
+        }
+        direction = scales.precondition(&direction);
+        if pairs.is_empty() {
+            let largest = direction.iter().zip(&here.gradient).map(|(a, b)| (a * b).abs()).fold(0.0f64, f64::max);
+            let scale = 1.0 / largest.sqrt().max(1.0);
+            direction.iter_mut().for_each(|value| *value *= scale);
+        }
+        for ((moved, bent), share) in pairs.iter().zip(shares.iter().rev()) {
+            let back = dot(bent, &direction) / dot(moved, bent);
+            direction.iter_mut().zip(moved).for_each(|(to, moved)| *to += (share - back) * moved);
+        }
+        fixed.iter().for_each(|&place| direction[place] = 0.0);
+        let tried: Vec<Vec<f64>> = LENGTHS
+            .iter()
+            .map(|length| point.iter().zip(&direction).map(|(at, by)| at + length * by).collect())
+            .collect();
+        let found = evaluate(&tried)?;
+        let best = (0..found.len()).max_by(|&a, &b| found[a].value.total_cmp(&found[b].value)).unwrap_or(0);
+        let gain = found[best].value - here.value;
+        if gain.is_nan() || gain <= 0.0 {
+            if pairs.is_empty() {
+                break;
+            }
+            pairs.clear();
+            continue;
+        }
+        let moved: Vec<f64> = tried[best].iter().zip(&point).map(|(a, b)| a - b).collect();
+        let bent: Vec<f64> = here.gradient.iter().zip(&found[best].gradient).map(|(a, b)| a - b).collect();
+        if dot(&moved, &bent) > 1e-12 * (dot(&moved, &moved) * dot(&bent, &bent)).sqrt() {
+            pairs.push((moved, bent));
+            if pairs.len() > MEMORY {
+                pairs.remove(0);
+            }
+        }
+        point.clone_from(&tried[best]);
+        here = found[best].clone();
+        if gain < SMALLEST_GAIN {
+            break;
+        }
+    }
+    Ok((point, here))
+}
+
+/// Coordinates in which a density is about standard normal: θ = centre + S y.
+#[derive(Debug, Clone)]
+pub(crate) struct Scaling {
+    pub(crate) centre: Vec<f64>,
+    /// S, symmetric: the inverse square root of the curvature.
+    pub(crate) root: Mat<f64>,
+}
+
+impl Scaling {
+    /// Every variable by its own typical change.
+    pub(crate) fn diagonal(centre: Vec<f64>, scales: &[f64]) -> Self {
+        let root = Mat::from_fn(scales.len(), scales.len(), |a, b| if a == b { scales[a] } else { 0.0 });
+        Scaling { centre, root }
+    }
+
+    /// From the curvature of a density at a point, by finite differences of its gradient; `scales` are typical changes of
+    /// the variables.
+    pub(crate) fn from_curvature(
+        density: &impl Density,
+        centre: Vec<f64>,
+        scales: &[f64],
+        each: &dyn Fn(),
+    ) -> Result<Self, Error> {
+        let size = density.size();
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        let places: Vec<usize> = (0..size).collect();
+        for group in places.chunks(2 * super::lanes::LANES) {
+            let mut points = Vec::new();
+            for &place in group {
+                for by in [-DISPLACEMENT, DISPLACEMENT] {
+                    let mut point = centre.clone();
+                    point[place] += by * scales[place];
+                    points.push(point);
+                }
+            }
+            let found = density.evaluate(&points)?;
+            for (&place, pair) in group.iter().zip(found.chunks(2)) {
+                let by = 2.0 * DISPLACEMENT * scales[place];
+                columns.push(pair[0].gradient.iter().zip(&pair[1].gradient).map(|(a, b)| (a - b) / by).collect());
+            }
+            each();
+        }
+        let scaled = Mat::from_fn(size, size, |row, column| {
+            0.5 * (columns[column][row] + columns[row][column]) * scales[row] * scales[column]
+        });
+        let decomposed = scaled.self_adjoint_eigen(Side::Lower).map_err(|_| Error::Undefined {
+            what: "the posterior",
+            reason: "the curvature at its maximum is not finite".into(),
+        })?;
+        let (vectors, values) = (decomposed.U(), decomposed.S());
+        let root = Mat::from_fn(size, size, |row, column| {
+            vectors[(row, column)] / values[column].abs().max(SMALLEST_CURVATURE).sqrt()
+        });
+        let root = Mat::from_fn(size, size, |row, column| root[(row, column)] * scales[row]);
+        Ok(Scaling { centre, root })
+    }
+
+    /// S Sᵀ g.
+    fn precondition(&self, gradient: &[f64]) -> Vec<f64> {
+        self.spread(&self.pull(gradient))
+    }
+
+    /// S y.
+    fn spread(&self, y: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; y.len()];
+        for (column, value) in y.iter().enumerate() {
+            let column = self.root.col_as_slice(column);
+            out.iter_mut().zip(column).for_each(|(out, entry)| *out += entry * value);
+        }
+        out
+    }
+
+    /// Sᵀ g.
+    fn pull(&self, gradient: &[f64]) -> Vec<f64> {
+        (0..gradient.len()).map(|column| dot(self.root.col_as_slice(column), gradient)).collect()
+    }
+
+    /// The point with these coordinates.
+    pub(crate) fn point(&self, y: &[f64]) -> Vec<f64> {
+        self.spread(y).iter().zip(&self.centre).map(|(by, centre)| centre + by).collect()
+    }
+
+    /// Variance of a variable under the normal approximation.
+    pub(crate) fn variance(&self, place: usize) -> f64 {
+        (0..self.root.ncols()).map(|column| self.root[(place, column)].powi(2)).sum()
+    }
+}
+
+/// Share of proposals that should be accepted.
+const ACCEPTANCE: f64 = 0.8;
+
+/// Length of a trajectory in the scaled coordinates, a quarter of a turn, and its relative spread.
+const TURN: f64 = std::f64::consts::FRAC_PI_2;
+const JITTER: (f64, f64) = (0.6, 1.3);
+
+/// Most leapfrog steps of a trajectory.
+const MOST_LEAPS: usize = 40;
+
+/// Hamiltonian Monte Carlo: several chains side by side.
+#[derive(Debug, Clone)]
+pub(crate) struct Chains {
+    scaling: Scaling,
+    /// Positions in the scaled coordinates.
+    positions: Vec<Vec<f64>>,
+    current: Vec<Evaluation>,
+    rngs: Vec<ChaCha8Rng>,
+    common: ChaCha8Rng,
+    /// Step of the leapfrog integrator, and the state of its adaptation (dual averaging).
+    pub(crate) step: f64,
+    averaged: f64,
+    gap: f64,
+    adapted: f64,
+    centre: f64,
+    pub(crate) accepted: f64,
+    pub(crate) leaps: usize,
+}
+
+impl Chains {
+    /// Chains that start from a normal law about the centre of the scaling, `spread` times as wide as it.
+    pub(crate) fn new(
+        density: &impl Density,
+        scaling: Scaling,
+        chains: usize,
+        spread: f64,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let stream = |number: u64| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(number);
+            rng
+        };
+        let mut rngs: Vec<ChaCha8Rng> = (0..chains as u64).map(|chain| stream(chain + 1)).collect();
+        let size = density.size();
+        let mut positions: Vec<Vec<f64>> =
+            rngs.iter_mut().map(|rng| (0..size).map(|_| spread * normal(rng)).collect()).collect();
+        let mut current = density.evaluate(&positions.iter().map(|y| scaling.point(y)).collect::<Vec<_>>())?;
+        // A start of density zero is drawn together with the centre.
+        for _ in 0..20 {
+            if current.iter().all(|here| here.value.is_finite()) {
+                break;
+            }
+            for (position, here) in positions.iter_mut().zip(&current) {
+                if !here.value.is_finite() {
+                    position.iter_mut().for_each(|value| *value *= 0.7);
+                }
+            }
+            current = density.evaluate(&positions.iter().map(|y| scaling.point(y)).collect::<Vec<_>>())?;
+        }
+        let step = 1.0 / (size as f64).powf(0.25);
+        Ok(Chains {
+            scaling,
+            positions,
+            current,
+            rngs,
+            common: stream(0),
+            step,
+            averaged: 0.0,
+            gap: 0.0,
+            adapted: 0.0,
+            centre: (2.0 * step).ln(),
+            accepted: 0.0,
+            leaps: 0,
+        })
+    }
+
+    /// The parameters of each chain.
+    pub(crate) fn points(&self) -> Vec<Vec<f64>> {
+        self.positions.iter().map(|y| self.scaling.point(y)).collect()
+    }
+
+    /// Continues the first chain from a point under another density.
+    #[cfg(test)]
+    pub(crate) fn restart(&mut self, density: &impl Density, point: &[f64]) -> Result<(), Error> {
+        use faer::linalg::solvers::Solve;
+        let off = Mat::from_fn(point.len(), 1, |row, _| point[row] - self.scaling.centre[row]);
+        let position = self.scaling.root.partial_piv_lu().solve(&off);
+        self.positions = vec![position.col_as_slice(0).to_vec()];
+        self.current = density.evaluate(&[point.to_vec()])?;
+        Ok(())
+    }
+
+    /// One trajectory of every chain. While adapting, the step follows the acceptance.
+    pub(crate) fn advance(&mut self, density: &impl Density, adapt: bool) -> Result<(), Error> {
+        let jitter = JITTER.0 + (JITTER.1 - JITTER.0) * self.common.random::<f64>();
+        let step = self.step;
+        let leaps = ((TURN * jitter / step).round() as usize).clamp(1, MOST_LEAPS);
+        let size = density.size();
+        let mut momenta: Vec<Vec<f64>> =
+            self.rngs.iter_mut().map(|rng| (0..size).map(|_| normal(rng)).collect()).collect();
+        let energy = |here: &Evaluation, momentum: &[f64]| here.value - 0.5 * dot(momentum, momentum);
+        let before: Vec<f64> =
+            self.current.iter().zip(&momenta).map(|(here, momentum)| energy(here, momentum)).collect();
+        let mut positions = self.positions.clone();
+        let mut here = self.current.clone();
+        for leap in 0..leaps {
+            for chain in 0..positions.len() {
+                let pulled = self.scaling.pull(&here[chain].gradient);
+                // Two half kicks between drifts are one whole.
+                let kick = if leap == 0 { 0.5 * step } else { step };
+                for ((position, momentum), slope) in positions[chain].iter_mut().zip(&mut momenta[chain]).zip(&pulled) {
+                    *momentum += kick * slope;
+                    *position += step * *momentum;
+                }
+            }
+            here = density.evaluate(&positions.iter().map(|y| self.scaling.point(y)).collect::<Vec<_>>())?;
+            self.leaps += 1;
+        }
+        let mut mean = 0.0;
+        for chain in 0..positions.len() {
+            let pulled = self.scaling.pull(&here[chain].gradient);
+            for (momentum, slope) in momenta[chain].iter_mut().zip(&pulled) {
+                *momentum += 0.5 * step * slope;
+            }
+            let after = energy(&here[chain], &momenta[chain]);
+            let chance = if after.is_finite() { (after - before[chain]).min(0.0).exp() } else { 0.0 };
+            mean += chance / positions.len() as f64;
+            if self.rngs[chain].random::<f64>() < chance {
+                self.positions[chain] = std::mem::take(&mut positions[chain]);
+                self.current[chain] = std::mem::take(&mut here[chain]);
+            }
+        }
+        self.accepted = mean;
+        if adapt {
+            self.adapt(mean);
+        }
+        Ok(())
+    }
+
+    /// Dual averaging (Hoffman and Gelman 2014).
+    fn adapt(&mut self, acceptance: f64) {
+        self.adapted += 1.0;
+        let weight = 1.0 / (self.adapted + 10.0);
+        self.gap += weight * (ACCEPTANCE - acceptance - self.gap);
+        let log_step = self.centre - self.adapted.sqrt() / 0.05 * self.gap;
+        let forget = self.adapted.powf(-0.75);
+        self.averaged += forget * (log_step - self.averaged);
+        self.step = log_step.exp().clamp(1e-3, 2.0);
+    }
+
+    /// Ends the adaptation: the step is its average from now on.
+    pub(crate) fn settle(&mut self) {
+        if self.adapted > 0.0 {
+            self.step = self.averaged.exp().clamp(1e-3, 2.0);
+        }
+    }
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    StandardNormal.sample(rng)
+}

@@ -1,0 +1,177 @@
+use super::*;
+use crate::learn::posterior::target::{OF_OWN, TYPICAL};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{ChiSquared, Distribution, StandardNormal, StudentT};
+
+/// Three agents, who are silent at fixed times, and priors narrow enough for short chains.
+fn small_target() -> StrengthsTarget {
+    let (agents, steps) = (3, 6);
+    let (mut starts, mut observations) = (vec![0], Vec::new());
+    for step in 0..steps {
+        for agent in (0..agents).filter(|agent| (step + agent) % 3 != 0) {
+            observations.push(Observation { agent: agent as u32, value: 0.0, share: 1.0 / (1 + step % 2) as f64 });
+        }
+        starts.push(observations.len());
+    }
+    let posts = Posts { agents, starts, observations, episodes: vec![0; steps] };
+    StrengthsTarget {
+        support: Support::new(&[vec![1, 2], vec![0], vec![0, 1]]),
+        ratios: vec![Ratio { posts, first: vec![0.5, 1.0, 0.7], spread: 1.0 }],
+        variances: Variances::Integrated,
+        adaptation: None,
+        log_scales: (0.3, 0.3),
+    }
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    StandardNormal.sample(rng)
+}
+
+/// A draw of all parameters from their prior, written down independently of its density.
+fn from_prior(target: &StrengthsTarget, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let (layout, places) = (target.attention(), target.ratio(0));
+    let agents = layout.agents;
+    let mut point = vec![0.0; target.size()];
+    let deviation = |law: UnknownVariance, rng: &mut ChaCha8Rng| {
+        let chi: f64 = ChiSquared::new(law.freedom).unwrap().sample(rng);
+        (law.freedom * law.variance / chi).sqrt()
+    };
+    for (range, law) in [(layout.strengths(), OF_STRENGTHS), (layout.deviations(), OF_DEVIATIONS)] {
+        let deviation = deviation(law, rng);
+        range.for_each(|place| point[place] = deviation * normal(rng));
+    }
+    point[layout.own()] = OF_OWN.0 + OF_OWN.1 * normal(rng);
+    point[layout.blend()] = OF_BLEND.0 + OF_BLEND.1 * normal(rng);
+    let keep: f64 = rand::RngExt::random(rng);
+    point[layout.keep()] = (keep / (1.0 - keep)).ln();
+    point[places.mean_news()] = TYPICAL.1.ln() + target.log_scales.0 * normal(rng);
+    let news = deviation(OF_NEWS, rng);
+    places.news().for_each(|place| point[place] = point[places.mean_news()] + news * normal(rng));
+    point[places.noise()] = TYPICAL.0.ln() + target.log_scales.0 * normal(rng);
+    point[places.drift_centre()] = normal(rng);
+    point[places.drift_scale()] = 0.5 * TYPICAL.2.ln() + target.log_scales.1 * normal(rng);
+    let (centre, scale) = (point[places.drift_centre()], point[places.drift_scale()].exp());
+    let student = StudentT::new(DRIFT_FREEDOM).unwrap();
+    let drifts: Vec<f64> = (0..agents).map(|_| centre + scale * student.sample(rng)).collect();
+    // Levels μ = Bᵀμ + d, by iteration: the columns of B sum to less than one.
+    let attention = Attention::new(&target.support, &point);
+    let mut levels = drifts.clone();
+    for _ in 0..200_000 {
+        let next: Vec<f64> = (0..agents)
+            .map(|listener| {
+                let heard = target.support.of(listener);
+                drifts[listener]
+                    + heard
+                        .map(|edge| attention.weights[edge] * levels[target.support.speakers[edge] as usize])
+                        .sum::<f64>()
+            })
+            .collect();
+        let moved = next.iter().zip(&levels).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        levels = next;
+        if moved < 1e-12 * (1.0 + levels[0].abs()) {
+            break;
+        }
+    }
+    point[places.levels()].copy_from_slice(&levels);
+    point
+}
+
+/// Replaces the observations by new ones under these parameters.
+fn observe(target: &mut StrengthsTarget, point: &[f64], rng: &mut ChaCha8Rng) {
+    let places = target.ratio(0);
+    let attention = Attention::new(&target.support, point);
+    let (agents, levels) = (target.support.agents(), &point[places.levels()]);
+    let support = target.support.clone();
+    let Ratio { posts, first, .. } = &mut target.ratios[0];
+    let mut off: Vec<f64> = first.iter().map(|variance| variance.sqrt() * normal(rng)).collect();
+    for step in 0..posts.steps() {
+        if step > 0 {
+            off = (0..agents)
+                .map(|listener| {
+                    let heard: f64 = support
+                        .of(listener)
+                        .map(|edge| attention.weights[edge] * off[support.speakers[edge] as usize])
+                        .sum();
+                    heard + (0.5 * point[places.news().start + listener]).exp() * normal(rng)
+                })
+                .collect();
+        }
+        for place in posts.starts[step]..posts.starts[step + 1] {
+            let one = &mut posts.observations[place];
+            let agent = one.agent as usize;
+            let noise = (0.5 * point[places.noise()]).exp() * one.share.sqrt();
+            one.value = levels[agent] + off[agent] + noise * normal(rng);
+        }
+    }
+}
+
+/// The joint-distribution test of Geweke (2004) with independent replicates: parameters drawn from their prior are a draw
+/// from the posterior given data drawn from them, so that trajectories which keep the posterior must keep the prior too.
+#[test]
+fn trajectories_keep_the_joint_law_of_parameters_and_data() {
+    const REPLICATES: usize = 6_000;
+    const TRAJECTORIES: usize = 3;
+    let mut target = small_target();
+    let (layout, places) = (target.attention(), target.ratio(0));
+    let names = ["δ", "δ²", "g", "g of a speaker", "g²", "gg", "deviation", "c", "κ", "Q", "Q²", "mean Q", "σ²", "σ²Q"];
+    let names: Vec<&str> =
+        names.into_iter().chain(["drift", "drift²", "scale", "level", "level²", "δ level"]).collect();
+    // Bounded functions, because Student laws have no fourth moments.
+    let bounded = |value: f64| value / (1.0 + value.abs());
+    let numbers = |point: &[f64]| -> Vec<f64> {
+        let keep = 1.0 / (1.0 + (-point[layout.keep()]).exp());
+        let (noise, news, level) = (point[places.noise()], point[places.news().start], point[places.levels().start]);
+        let at = |place: usize| bounded(point[place]);
+        vec![
+            keep,
+            keep * keep,
+            at(0),
+            at(1),
+            at(0).powi(2),
+            bounded(point[0] * point[1]),
+            at(layout.deviations().start + 1),
+            at(layout.own()),
+            at(layout.blend()),
+            bounded(news),
+            bounded(news).powi(2),
+            bounded(point[places.mean_news()]),
+            bounded(noise),
+            bounded(noise * news),
+            at(places.drift_centre()),
+            at(places.drift_centre()).powi(2),
+            at(places.drift_scale()),
+            bounded(level),
+            bounded(level).powi(2),
+            keep * bounded(level),
+        ]
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    // Any metric is right as long as it does not depend on the position; this one gives steps that are often accepted.
+    let start = from_prior(&target, &mut rng);
+    observe(&mut target, &start, &mut rng);
+    let scaling = Scaling::from_curvature(&target, start, &vec![0.3; target.size()], &|| ()).unwrap();
+    let mut chains = Chains::new(&target, scaling, 1, 0.0, 6).unwrap();
+    chains.step = 0.1;
+    let (mut accepted, mut differences) = (0.0, Vec::new());
+    for _ in 0..REPLICATES {
+        let before = from_prior(&target, &mut rng);
+        observe(&mut target, &before, &mut rng);
+        chains.restart(&target, &before).unwrap();
+        for _ in 0..TRAJECTORIES {
+            chains.advance(&target, false).unwrap();
+            accepted += chains.accepted / (REPLICATES * TRAJECTORIES) as f64;
+        }
+        let after = chains.points().swap_remove(0);
+        let pairs = numbers(&after).into_iter().zip(numbers(&before));
+        differences.push(pairs.map(|(after, before)| after - before).collect::<Vec<f64>>());
+    }
+    assert!(accepted > 0.3, "too few moves to tell: {accepted}");
+    for (which, name) in names.iter().enumerate() {
+        let count = REPLICATES as f64;
+        let mean = differences.iter().map(|row| row[which]).sum::<f64>() / count;
+        let square = differences.iter().map(|row| (row[which] - mean).powi(2)).sum::<f64>() / (count * (count - 1.0));
+        let z = mean / square.sqrt();
+        assert!(z.abs() < 4.0, "{name} moves by {mean}, {z} standard errors");
+    }
+}
