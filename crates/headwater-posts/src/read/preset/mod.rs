@@ -12,6 +12,8 @@ mod telegram;
 mod x;
 mod zeeschuimer;
 
+pub(crate) use reddit::is_deleted;
+
 use super::ColumnNames;
 use super::document::{LISTS, chat_of, with_chat};
 use crate::post::PostDraft;
