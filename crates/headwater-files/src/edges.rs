@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn names_match_up_to_case_and_an_at_sign() {
         let roster = Roster::new(["ann", "@Bob", "cleo", "CLEO", "dan"], ["x", "y"]).unwrap();
-        let edges = read("source,target\n@Ann,bob\nCleo,ann\ncleo,bob\n").unwrap();
+        let edges = read("source,target\n@Ann,bob\nCleo,@Ann\ncleo,bob\n").unwrap();
         let (graph, notes) = edges.graph_among(&roster).unwrap();
         assert_eq!(graph.speakers(), [vec![3], vec![0, 2], vec![], vec![], vec![]]);
         assert_eq!(
