@@ -396,6 +396,10 @@ pub(crate) fn quality_text(quality: &Quality, options: &PostOptions) -> String {
         0 => String::new(),
         lines => format!(" {} without a post.", count(lines as usize, "line")),
     };
+    if quality.deleted_accounts > 0 {
+        let posts = count(quality.deleted_accounts as usize, "post");
+        other += &format!(" {posts} of these by deleted accounts, which are left out: they are not one account.");
+    }
     if quality.reposts_by_text > 0 {
         other += &format!(
             " {} taken for reposts, because they begin with RT @name.",

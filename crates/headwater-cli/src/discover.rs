@@ -66,12 +66,19 @@ struct UncertaintyArgs {
     /// Number of circular shifts for the permutation test and p-values; 0 for none [default: 200; 0 above 100 users]
     #[arg(long, value_name = "N", value_parser = parse_draws)]
     null: Option<u64>,
-    /// k of top_k_probability, the probability of being among the first k users
-    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
-    top: u64,
+    /// Print only the first K users; also k of top_k_probability [default: 20 in a table, otherwise all; k = 3]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    top: Option<u64>,
     /// Seed of draws, resamples and circular shifts
     #[arg(long, default_value_t = 21)]
     seed: u64,
+}
+
+impl UncertaintyArgs {
+    /// How many users to print, where that was asked for.
+    fn top(&self) -> Option<usize> {
+        self.top.map(|top| usize::try_from(top).unwrap_or(usize::MAX))
+    }
 }
 
 fn parse_draws(text: &str) -> Result<u64, String> {
@@ -86,11 +93,18 @@ impl DiscoverArgs {
         let mut store = Store::folder(&self.out).with_artifacts(&RUN_ARTIFACTS).with_force(self.force);
         interrupt::resumable();
         terminal.limit_sampling(self.fit.minutes, false);
-        let found = run(&discover, &mut store, terminal)?;
+        let mut found = run(&discover, &mut store, terminal)?;
+        // The files of the folder have all of them.
+        if let Some(top) = self.uncertainty.top() {
+            found.ranking.agents.truncate(top);
+        }
         match self.format {
             Format::Json => terminal.json(&found.ranking),
             Format::Csv => terminal.result(&ranking_csv(&found.ranking, terminal.csv_text())?),
-            Format::Table => terminal.text(&(summary(&found) + "\n" + &self.next(&found))),
+            Format::Table => {
+                let shown = self.uncertainty.top().unwrap_or(0);
+                terminal.text(&(summary(&found, shown) + "\n" + &self.next(&found)))
+            }
         }
     }
 
@@ -106,7 +120,7 @@ impl DiscoverArgs {
         discover.uncertainty = UncertaintyOptions {
             bootstrap: self.uncertainty.bootstrap,
             null: self.uncertainty.null,
-            top: usize::try_from(self.uncertainty.top).unwrap_or(usize::MAX),
+            top: self.uncertainty.top().unwrap_or(UncertaintyOptions::default().top),
             seed: self.uncertainty.seed,
         };
         discover.pseudonyms = self.pseudonymise.as_deref().map(Pseudonyms::read).transpose()?;
@@ -165,8 +179,7 @@ fn tell(event: &RunEvent, options: &PostOptions, bad: &mut BadRowLog<'_>, termin
 }
 
 /// The verdict, the table and notes as text.
-fn summary(found: &Discovery) -> String {
+fn summary(found: &Discovery, shown: usize) -> String {
     let selection = found.run.choice.as_ref();
-    text(&found.ranking, found.run.options.top)
-        + &selection.map_or(String::new(), |selection| format!("Weights: {selection}.\n"))
+    text(&found.ranking, shown) + &selection.map_or(String::new(), |selection| format!("Weights: {selection}.\n"))
 }

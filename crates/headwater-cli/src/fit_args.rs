@@ -3,12 +3,12 @@
 use crate::error::CliError;
 use crate::terminal::{Terminal, count};
 use clap::{Args, ValueEnum};
-use headwater::Roster;
 use headwater::graph::Graph;
 use headwater::learn::gsl::Constraint;
 use headwater::learn::posterior::SamplingParams;
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::model::WeightKind;
+use headwater::{Model, Panel, Roster};
 use headwater_discover::CommonInput;
 use headwater_files::{read_edges, read_groups};
 use std::path::{Path, PathBuf};
@@ -25,11 +25,35 @@ pub(crate) const QUICKER: &str = "longer bins, fewer users, or --carry-forward w
 
 /// The graph among the agents with beliefs; as in `discover` the others are left out with a warning.
 pub(crate) fn read_graph(path: &Path, roster: &Roster, terminal: &Terminal) -> Result<Graph, CliError> {
-    let (graph, absent) = read_edges(path)?.graph_among(roster)?;
-    if let Some(absent) = absent {
-        terminal.warn(&format!("{}: {absent}", path.display()));
-    }
+    let (graph, notes) = read_edges(path)?.graph_among(roster)?;
+    notes.warnings().iter().for_each(|warning| terminal.warn(&format!("{}: {warning}", path.display())));
     Ok(graph)
+}
+
+/// The beliefs without agents that the graph does not name, as in `discover`; and a warning where there are any.
+pub(crate) fn on_graph(panel: Panel, path: &Path) -> Result<(Panel, Option<String>), CliError> {
+    let outside = read_edges(path)?.outside(panel.roster());
+    // Where it names nobody, or one agent, reading the graph says so.
+    if outside.is_empty() || outside.len() + 2 > panel.agents() {
+        return Ok((panel, None));
+    }
+    let inside: Vec<usize> = (0..panel.agents()).filter(|agent| outside.binary_search(agent).is_err()).collect();
+    let names = count(outside.len(), "agent");
+    let warning = format!("{names} outside the graph ({}): their beliefs are left out", panel.roster().list(&outside));
+    Ok((panel.among(&inside)?, Some(warning)))
+}
+
+/// The beliefs of a model's agents: those that the model was learned without are left out.
+pub(crate) fn of_model(panel: Panel, model: &Model, terminal: &Terminal) -> Result<Panel, CliError> {
+    let agents: Option<Vec<usize>> = model.roster.agents().iter().map(|name| panel.roster().agent(name).ok()).collect();
+    match agents {
+        Some(agents) if agents.len() < panel.agents() => {
+            let others = count(panel.agents() - agents.len(), "agent");
+            terminal.remark(&format!("{others} of the beliefs not in the model: left out"));
+            Ok(panel.among(&agents)?)
+        }
+        _ => Ok(panel),
+    }
 }
 
 /// How a network is fitted.

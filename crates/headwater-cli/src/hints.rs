@@ -28,7 +28,9 @@ impl From<Score> for CliError {
 impl From<Posts> for CliError {
     fn from(error: Posts) -> Self {
         let hint = match &error {
-            Posts::Option { .. } => return CliError::Usage { message: error.to_string(), hint: None },
+            Posts::Option { .. } | Posts::Query { .. } => {
+                return CliError::Usage { message: error.to_string(), hint: None };
+            }
             Posts::PresetAndColumns { .. } => {
                 return CliError::usage(error.to_string(), "use either --map or --preset");
             }

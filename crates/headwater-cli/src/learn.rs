@@ -4,7 +4,7 @@ mod paper;
 mod summary;
 
 use crate::error::CliError;
-use crate::fit_args::{FitArgs, QUICKER, read_graph};
+use crate::fit_args::{FitArgs, QUICKER, on_graph, read_graph};
 use crate::output::check;
 use crate::terminal::{Format, Terminal, count, wrapped};
 use clap::{Args, ValueEnum};
@@ -408,9 +408,13 @@ impl LearnArgs {
     fn read(&self, terminal: &Terminal, warnings: &mut Vec<String>) -> Result<LoadedBeliefs, CliError> {
         terminal.remark(&format!("reading {}", self.beliefs.display()));
         let alive = terminal.spinner("reading");
-        let beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
+        let mut beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
         drop(alive);
         beliefs.raised().into_iter().for_each(|text| terminal.keep(warnings, text));
+        let Some(graph) = &self.graph else { return Ok(beliefs) };
+        let (panel, warning) = on_graph(beliefs.panel, graph)?;
+        warning.into_iter().for_each(|text| terminal.keep(warnings, text));
+        beliefs.panel = panel;
         Ok(beliefs)
     }
 

@@ -1,7 +1,7 @@
 //! `headwater rank`: the ranking of a model's agents by influence.
 
 use crate::error::CliError;
-use crate::fit_args::read_graph;
+use crate::fit_args::{of_model, read_graph};
 use crate::terminal::{Format, Terminal, number, percent, short, table};
 use clap::Args;
 use headwater::Ranking;
@@ -59,7 +59,7 @@ impl RankArgs {
         ranking.add_posterior(&model, self.top.unwrap_or(TOP))?;
         let mut beliefs = None;
         if let Some(path) = &self.beliefs {
-            let panel = beliefs.insert(read_beliefs(path, self.log_ratios)?.panel);
+            let panel = beliefs.insert(of_model(read_beliefs(path, self.log_ratios)?.panel, &model, terminal)?);
             ranking.add_activity(panel).map_err(CliError::about(path))?;
             let uncertainty = Uncertainty {
                 bootstrap: self.bootstrap,

@@ -1,7 +1,7 @@
 //! `headwater report`: a model and its ranking as one self-contained page, and as figures.
 
 use crate::error::CliError;
-use crate::fit_args::read_graph;
+use crate::fit_args::{of_model, read_graph};
 use crate::output::{check, create, write};
 use crate::terminal::{Terminal, count};
 use clap::Args;
@@ -62,7 +62,7 @@ impl ReportArgs {
         self.check_paths()?;
         let model = read_model(&self.model)?;
         let panel = match &self.beliefs {
-            Some(path) => Some(read_beliefs(path, self.log_ratios)?.panel),
+            Some(path) => Some(of_model(read_beliefs(path, self.log_ratios)?.panel, &model, terminal)?),
             None => None,
         };
         let graph = match &self.graph {

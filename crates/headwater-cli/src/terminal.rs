@@ -50,6 +50,9 @@ const TICK: Duration = Duration::from_millis(200);
 /// The first pieces of long work are watched for so long before its duration is estimated.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// What is shown for work without a name.
+const UNNAMED: &str = "working";
+
 /// Time between two updates of the progress.
 const POLL: Duration = Duration::from_millis(100);
 
@@ -326,11 +329,13 @@ impl<'a> ShownStage<'a> {
     }
 
     fn update(&mut self, progress: &ProgressState) {
-        let ProgressState { what, done, total, .. } = progress;
+        let ProgressState { what, done, total, running, .. } = progress;
+        // A stage that has ended is not shown any longer: its bar would stand still.
+        let (what, total) = if *running { (what.as_str(), total) } else { (UNNAMED, &0) };
         if *what != self.what {
             // The old ones are cleared first.
             (self.bar, self.spinner) = (None, None);
-            *self = ShownStage { what: what.clone(), ..ShownStage::new(self.terminal, self.announcement) };
+            *self = ShownStage { what: what.to_owned(), ..ShownStage::new(self.terminal, self.announcement) };
         }
         if *total == 0 {
             if self.spinner.is_none() && self.begun.elapsed() > PATIENCE {
@@ -338,7 +343,7 @@ impl<'a> ShownStage<'a> {
             }
             return;
         }
-        self.bar.get_or_insert_with(|| self.terminal.bar(what.clone(), *total)).at(*done);
+        self.bar.get_or_insert_with(|| self.terminal.bar(what.to_owned(), *total)).at(*done);
         let Announcement::Duration(quicker) = self.announcement else { return };
         if self.announced || *done == 0 || self.begun.elapsed() < LOOK {
             return;

@@ -1,10 +1,11 @@
 //! `headwater test-graph`: does opinion travel along this graph?
 
 use crate::error::CliError;
+use crate::fit_args::read_graph;
 use crate::terminal::{Format, Terminal, count, csv, percent, table};
 use clap::Args;
 use headwater::evaluate::graph_test::{GraphNull, GraphTest, GraphTestParams, PowerWorlds, graph_test};
-use headwater_files::{read_beliefs, read_edges, read_groups};
+use headwater_files::{read_beliefs, read_groups};
 use std::path::PathBuf;
 
 /// Tests whether opinion travels along a graph more than along graphs like it
@@ -42,20 +43,7 @@ impl TestGraphArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let panel = read_beliefs(&self.beliefs, self.log_ratios)?.panel;
         let roster = panel.roster();
-        let edges = read_edges(&self.graph)?;
-        let all = edges.len();
-        let edges = edges.among(roster);
-        if edges.is_empty() {
-            return Err(CliError::Data {
-                message: format!("{}: no edge joins two accounts that have beliefs", self.graph.display()),
-                hint: Some("source and target must be names as in the beliefs (case-sensitive)".to_owned()),
-            });
-        }
-        if edges.len() < all {
-            let out = count(all - edges.len(), "edge");
-            terminal.remark(&format!("{}: {out} with accounts that have no beliefs left out", self.graph.display()));
-        }
-        let graph = edges.graph(roster)?;
+        let graph = read_graph(&self.graph, roster, terminal)?;
         let groups = match &self.groups {
             None => None,
             Some(path) => {

@@ -253,10 +253,11 @@ impl Run<'_> {
             &stage,
             &mut reused,
             |work| self.ingest(work, pseudonyms.as_mut(), follow_graph.as_ref()),
-            |path, _: &ScoreResult| {
+            |path, scored: &ScoreResult| {
                 let panel = read_panel(&path(LOG_BELIEFS_FILE))?;
                 // What became of the graph was counted with the posts.
-                let graph = follow_graph.as_ref().map(|graph| graph.among(panel.roster(), 0, 0)).transpose()?;
+                let among = |graph: &RunGraph| graph.among(panel.roster(), &scored.matched, 0, 0);
+                let graph = follow_graph.as_ref().map(among).transpose()?;
                 Ok(Ingested { graph: graph.map(|(graph, _)| graph), panel })
             },
         )?;
@@ -520,6 +521,7 @@ impl Run<'_> {
             options,
             pseudonyms,
             topic: scored.topic,
+            matched: scored.matched,
             counts: scored.counts,
             choice: model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection),
             verdict: Some(ranking.verdict.clone()),
@@ -649,6 +651,7 @@ impl Run<'_> {
         let mut saved = Vec::new();
         let mut journal = None;
         if let Some(work) = work {
+            let _stage = progress::stage("reading saved draws", 0);
             let opened = Journal::open(&work.join(format!("{name}.jsonl")), key)?;
             (journal, saved) = (Some(opened.0), opened.1);
         }

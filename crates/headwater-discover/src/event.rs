@@ -39,6 +39,8 @@ pub enum Warning {
     UsersOutsideGraph(usize),
     /// Accounts without an edge to or from another that posts.
     UsersAlone(usize),
+    /// Accounts of the graph that were found among the posts up to case and a leading `@` only.
+    UsersMatched(usize),
     /// Accounts that no group was given for.
     Ungrouped(usize),
     /// About the model.
@@ -49,6 +51,9 @@ impl Warning {
     /// What became of the graph, in warnings.
     pub(crate) fn about_graph(counts: &GraphCounts) -> Vec<Warning> {
         let mut warnings = Vec::new();
+        if counts.users_matched > 0 {
+            warnings.push(Warning::UsersMatched(counts.users_matched));
+        }
         if counts.users_without_posts > 0 {
             warnings.push(Warning::GraphUsersWithoutPosts(counts.clone()));
         }
@@ -80,6 +85,9 @@ impl std::fmt::Display for Warning {
                 "{} without an edge to or from an account with posts: no influence on or by others can be estimated",
                 count(*users, "account")
             ),
+            Warning::UsersMatched(users) => {
+                write!(f, "{} of the graph matched up to case and a leading @", count(*users, "name"))
+            }
             Warning::Ungrouped(users) => {
                 write!(f, "{} without a group: they form a group of their own", count(*users, "account"))
             }

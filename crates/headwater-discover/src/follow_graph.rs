@@ -4,9 +4,9 @@ use crate::Error;
 use crate::pseudonyms::Pseudonyms;
 use headwater::Roster;
 use headwater::graph::Graph;
-use headwater_files::{Edges, read_edges};
+use headwater_files::{Edges, folded_name, matched_names, read_edges};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Where the edges come from.
@@ -41,6 +41,10 @@ pub(crate) struct RunGraph {
     name: String,
     edges: Edges,
     pub(crate) users: HashSet<String>,
+    /// Folded names of accounts, by their name in this run: a pseudonym does not tell its own.
+    folded: HashMap<String, String>,
+    /// The folded names of the graph.
+    folds: HashSet<String>,
 }
 
 /// What became of the graph.
@@ -59,10 +63,13 @@ pub struct GraphCounts {
     pub users_outside: usize,
     /// Accounts that post and are in the graph, but have no edge to or from another that posts.
     pub users_alone: usize,
+    /// Accounts of the graph that were found among the posts up to case and a leading `@` only.
+    #[serde(default)]
+    pub users_matched: usize,
 }
 
 impl RunGraph {
-    pub(crate) fn read(input: &GraphInput, pseudonyms: Option<&mut Pseudonyms>) -> Result<Self, Error> {
+    pub(crate) fn read(input: &GraphInput, mut pseudonyms: Option<&mut Pseudonyms>) -> Result<Self, Error> {
         let (name, edges) = match input {
             GraphInput::File(path) => {
                 let edges = read_edges(path);
@@ -71,11 +78,31 @@ impl RunGraph {
             }
             GraphInput::Edges(edges) => ("graph".to_owned(), edges.clone()),
         };
-        let edges = match pseudonyms {
-            Some(pseudonyms) => edges.renamed(|name| pseudonyms.replace(name)),
-            None => edges,
+        let mut run_name = |name: &str| match pseudonyms.as_deref_mut() {
+            Some(pseudonyms) => pseudonyms.replace(name),
+            None => name.to_owned(),
         };
-        Ok(RunGraph { name, users: edges.agents().into_iter().collect(), edges })
+        let folded: HashMap<String, String> =
+            edges.agents().iter().map(|name| (run_name(name), folded_name(name))).collect();
+        let edges = edges.renamed(run_name);
+        let folds = folded.values().cloned().collect();
+        Ok(RunGraph { name, users: edges.agents().into_iter().collect(), edges, folded, folds })
+    }
+
+    /// Whether an account of the graph has this folded name.
+    pub(crate) fn has_folded(&self, folded: &str) -> bool {
+        self.folds.contains(folded)
+    }
+
+    /// Which account of the graph stands for which account that posts, where their names are not equal; `folded` has the
+    /// folded names of those who post, by their name in this run.
+    pub(crate) fn matches<'a>(
+        &'a self,
+        posters: impl IntoIterator<Item = &'a str>,
+        folded: &HashMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        let fold = |name: &str| folded.get(name).or_else(|| self.folded.get(name)).cloned().unwrap_or_default();
+        matched_names(self.users.iter().map(String::as_str), posters, fold)
     }
 
     /// Nobody in the graph posts.
@@ -93,10 +120,11 @@ impl RunGraph {
     pub(crate) fn among(
         &self,
         roster: &Roster,
+        matches: &BTreeMap<String, String>,
         users_without_posts: usize,
         users_outside: usize,
     ) -> Result<(Graph, GraphCounts), Error> {
-        let kept = self.edges.clone().among(roster);
+        let kept = self.edges.clone().under(matches).among(roster);
         let graph = kept.graph(roster)?;
         let followers = graph.followers();
         let alone = |agent: &usize| followers[*agent] == 0 && graph.speakers()[*agent].is_empty();
@@ -111,6 +139,7 @@ impl RunGraph {
             users_without_posts,
             users_outside,
             users_alone,
+            users_matched: matches.values().filter(|user| roster.agent(user).is_ok()).count(),
         };
         Ok((graph, counts))
     }

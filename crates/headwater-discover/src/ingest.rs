@@ -7,11 +7,11 @@ use crate::follow_graph::RunGraph;
 use crate::input_names::InputNames;
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{RunCounts, ScoreResult};
-use headwater_files::write_panel;
+use headwater_files::{folded_name, write_panel};
 use headwater_posts::read::{BadRow, Preset};
 use headwater_posts::reader::PostBatch;
 use headwater_posts::{Error as PostsError, IngestWarning, PostHooks, RejectsFile, bin_posts};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,6 +37,10 @@ struct RunHooks<'a> {
     allowed: AllowedUsers,
     outside: HashSet<String>,
     inside: u64,
+    /// Folded names of those who post under a name that the graph has up to case and a leading `@` only.
+    folded: HashMap<String, String>,
+    /// Those of them that the selection does not know yet.
+    admitted: Vec<String>,
     rejects: Option<RejectsFile>,
     /// What files are called where names are replaced.
     names: Option<InputNames>,
@@ -45,17 +49,26 @@ struct RunHooks<'a> {
 impl PostHooks for RunHooks<'_> {
     fn batch(&mut self, batch: &mut PostBatch) {
         for post in &mut batch.posts {
+            let folded = self.graph.map(|_| folded_name(&post.user));
             if let Some(pseudonyms) = self.pseudonyms.as_deref_mut() {
                 post.user = pseudonyms.replace(&post.user);
             }
-            match self.graph {
-                Some(graph) if !graph.users.contains(&post.user) => {
-                    let asked = self.allowed.listed.as_ref().is_none_or(|listed| listed.contains(&post.user));
-                    if asked && !self.outside.contains(&post.user) {
-                        self.outside.insert(post.user.clone());
-                    }
+            let (Some(graph), Some(folded)) = (self.graph, folded) else {
+                self.inside += 1;
+                continue;
+            };
+            if graph.users.contains(&post.user) {
+                self.inside += 1;
+                continue;
+            }
+            let asked = self.allowed.listed.as_ref().is_none_or(|listed| listed.contains(&post.user));
+            if asked && graph.has_folded(&folded) {
+                self.inside += 1;
+                if self.folded.insert(post.user.clone(), folded).is_none() {
+                    self.admitted.push(post.user.clone());
                 }
-                _ => self.inside += 1,
+            } else if asked && !self.outside.contains(&post.user) {
+                self.outside.insert(post.user.clone());
             }
         }
         if let Some(names) = &self.names {
@@ -84,6 +97,20 @@ impl PostHooks for RunHooks<'_> {
 
     fn users(&self) -> Option<HashSet<String>> {
         self.allowed.both.clone()
+    }
+
+    fn more_users(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.admitted)
+    }
+
+    fn unwanted(&mut self, users: &[String]) -> HashSet<String> {
+        let Some(graph) = self.graph else { return HashSet::new() };
+        let matches = graph.matches(users.iter().map(String::as_str), &self.folded);
+        let matched: HashSet<&String> = matches.values().collect();
+        let unknown = users.iter().filter(|user| !graph.users.contains(*user) && !matched.contains(user));
+        let unknown: HashSet<String> = unknown.cloned().collect();
+        self.outside.extend(unknown.iter().cloned());
+        unknown
     }
 
     fn recognised(&mut self, preset: Preset) {
@@ -116,11 +143,13 @@ impl Run<'_> {
             allowed,
             outside: HashSet::new(),
             inside: 0,
+            folded: HashMap::new(),
+            admitted: Vec::new(),
             rejects,
             names: hidden.then(|| discover.input_names()),
         };
         let read = bin_posts(&discover.posts, &discover.options, scorer, &mut hooks);
-        let RunHooks { allowed, outside, inside, rejects, .. } = hooks;
+        let RunHooks { allowed, outside, inside, folded, rejects, .. } = hooks;
         if let Some(rejects) = rejects {
             rejects.close(read.is_ok())?;
         }
@@ -152,11 +181,16 @@ impl Run<'_> {
             beliefs.write(&work.join(BELIEFS_FILE), discover.csv_text)?.commit()?;
             write_panel(&work.join(LOG_BELIEFS_FILE), &panel)?.commit()?;
         }
+        let posters = || panel.roster().agents().iter().map(String::as_str);
+        let matched = graph.map_or_else(BTreeMap::new, |graph| graph.matches(posters(), &folded));
+        let listed = allowed.listed.is_some();
         if let Some(allowed) = &allowed.both {
-            let present = panel.roster().agents().iter().filter(|name| allowed.contains(*name)).count();
-            quality.absent_users = allowed.len() - present;
+            let present = posters().filter(|name| allowed.contains(*name)).count();
+            quality.absent_users = allowed.len().saturating_sub(present + if listed { 0 } else { matched.len() });
         }
-        let among = graph.map(|graph| graph.among(panel.roster(), quality.absent_users, outside.len())).transpose()?;
+        let among = graph
+            .map(|graph| graph.among(panel.roster(), &matched, quality.absent_users, outside.len()))
+            .transpose()?;
         let warnings = match &among {
             Some((_, counts)) => Warning::about_graph(counts),
             None if quality.absent_users > 0 && allowed.both.is_some() => {
@@ -170,7 +204,7 @@ impl Run<'_> {
             None => topic.clone(),
         });
         let (graph, counts) = among.unzip();
-        let result = ScoreResult { topic: topic.collect(), counts: RunCounts::new(quality, counts) };
+        let result = ScoreResult { topic: topic.collect(), counts: RunCounts::new(quality, counts), matched };
         Ok((Ingested { panel, graph }, result))
     }
 
@@ -193,23 +227,29 @@ impl Run<'_> {
     }
 
     /// The accounts that may count.
-    fn allowed(&self, pseudonyms: Option<&mut Pseudonyms>, graph: Option<&RunGraph>) -> Result<AllowedUsers, Error> {
+    fn allowed(
+        &self,
+        mut pseudonyms: Option<&mut Pseudonyms>,
+        graph: Option<&RunGraph>,
+    ) -> Result<AllowedUsers, Error> {
         let Some(users) = &self.discover.options.users else {
             return Ok(AllowedUsers { listed: None, both: graph.map(|graph| graph.users.clone()) });
         };
         let hidden = pseudonyms.is_some();
         let listed = users.read().map_err(|error| self.unreadable(error, hidden))?;
-        let listed: HashSet<String> = match pseudonyms {
-            Some(pseudonyms) => listed.iter().map(|user| pseudonyms.replace(user)).collect(),
-            None => listed,
+        let mut run_name = |name: &String| match pseudonyms.as_deref_mut() {
+            Some(pseudonyms) => pseudonyms.replace(name),
+            None => name.clone(),
         };
-        let both: HashSet<String> = match graph {
-            Some(graph) => listed.intersection(&graph.users).cloned().collect(),
-            None => listed.clone(),
+        let names: Vec<(String, String)> = listed.iter().map(|user| (run_name(user), folded_name(user))).collect();
+        let known = |(user, folded): &&(String, String)| {
+            graph.is_none_or(|graph| graph.users.contains(user) || graph.has_folded(folded))
         };
+        let both: HashSet<String> = names.iter().filter(known).map(|(user, _)| user.clone()).collect();
         if both.is_empty() {
             return Err(Error::UsersOutsideGraph);
         }
+        let listed = names.into_iter().map(|(user, _)| user).collect();
         Ok(AllowedUsers { listed: Some(listed), both: Some(both) })
     }
 }

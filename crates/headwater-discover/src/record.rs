@@ -71,6 +71,9 @@ pub struct RunRecord {
     pub pseudonyms: Option<String>,
     /// As given; names in it are replaced where names are.
     pub topic: Vec<String>,
+    /// Accounts of the graph that have another name in the posts, up to case and a leading `@`, by their name in the graph.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub matched: BTreeMap<String, String>,
     /// What became of the posts and of the graph.
     pub counts: RunCounts,
     /// Which kind of weights was selected, where there was a choice.
@@ -222,7 +225,11 @@ impl RunRecord {
     /// What a stage found beside its files, as the store keeps it.
     pub(crate) fn stage_result(&self, name: StageName) -> Value {
         match name {
-            StageName::Score => json!(ScoreResult { counts: self.counts.clone(), topic: self.topic.clone() }),
+            StageName::Score => json!(ScoreResult {
+                counts: self.counts.clone(),
+                topic: self.topic.clone(),
+                matched: self.matched.clone(),
+            }),
             StageName::Learn | StageName::Rank | StageName::Report => json!(InFiles {}),
         }
     }
@@ -233,6 +240,9 @@ impl RunRecord {
 pub(crate) struct ScoreResult {
     pub(crate) counts: RunCounts,
     pub(crate) topic: Vec<String>,
+    /// Accounts of the graph under another name in the posts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) matched: BTreeMap<String, String>,
 }
 
 /// A stage whose result is in its files.

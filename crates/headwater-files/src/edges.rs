@@ -1,11 +1,11 @@
 //! Edges: CSV `source,target[,weight]`, the source influences the target (the target follows the source).
 
 use crate::cells::may_be_neutralised;
-use crate::{CsvText, Error, restored_cell};
+use crate::{CsvText, Error, folded_name, matched_names, restored_cell};
 use headwater::Roster;
 use headwater::graph::Graph;
 use headwater::words::count;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -149,30 +149,56 @@ impl Edges {
         self
     }
 
+    /// Under the names of a roster, where these are the same up to case and a leading `@` ([`matched_names`]), and which
+    /// name became which.
+    pub fn matched(self, roster: &Roster) -> (Self, BTreeMap<String, String>) {
+        let mut names = self.agents();
+        // A name that is found as we would have written it needs no other.
+        names.retain(|name| roster.agent(name).is_ok() || index(roster, name).is_err());
+        let others = roster.agents().iter().map(String::as_str);
+        let matches = matched_names(names.iter().map(String::as_str), others, folded_name);
+        (if matches.is_empty() { self } else { self.under(&matches) }, matches)
+    }
+
+    /// With these names replaced.
+    pub fn under(self, names: &BTreeMap<String, String>) -> Self {
+        self.renamed(|name| names.get(name).map_or(name, String::as_str).to_owned())
+    }
+
     /// Those between agents of a roster.
     pub fn among(mut self, roster: &Roster) -> Self {
         self.rows.retain(|row| index(roster, &row.source).is_ok() && index(roster, &row.target).is_ok());
         self
     }
 
-    /// The graph among the agents of a roster, and what names other agents and is left out.
+    /// Agents of a roster that no edge names, [`Edges::matched`] included.
+    pub fn outside(&self, roster: &Roster) -> Vec<usize> {
+        let (edges, _) = self.clone().matched(roster);
+        let named: HashSet<usize> = edges.agents().iter().filter_map(|name| index(roster, name).ok()).collect();
+        (0..roster.agents().len()).filter(|agent| !named.contains(agent)).collect()
+    }
+
+    /// The graph among the agents of a roster, names [`Edges::matched`]; and what names other agents and is left out.
     ///
     /// # Errors
     /// No edge is between two agents of the roster.
-    pub fn graph_among(&self, roster: &Roster) -> Result<(Graph, Option<AbsentAgents>), Error> {
-        let kept = self.clone().among(roster);
-        let mut absent = self.agents();
+    pub fn graph_among(&self, roster: &Roster) -> Result<(Graph, GraphNotes), Error> {
+        let (edges, matched) = self.clone().matched(roster);
+        let mut absent = edges.agents();
         absent.retain(|name| index(roster, name).is_err());
+        let all = edges.len();
+        let kept = edges.among(roster);
         if kept.is_empty() {
             let shown: Vec<String> = absent.iter().take(NAMED).map(|name| format!("{name:?}")).collect();
             let named = shown.join(", ");
             let problem = format!(
-                "no edge is between two agents with beliefs; names must be the same, capitals included; the graph has {named}"
+                "no edge is between two agents with beliefs; names must be the same up to case and a leading @; the graph has {named}"
             );
             return Err(Error::file(&self.path, problem));
         }
-        let edges = self.len() - kept.len();
-        Ok((kept.graph(roster)?, (!absent.is_empty()).then_some(AbsentAgents { agents: absent, edges })))
+        let edges = all - kept.len();
+        let absent = (!absent.is_empty()).then_some(AbsentAgents { agents: absent, edges });
+        Ok((kept.graph(roster)?, GraphNotes { matched, absent }))
     }
 
     /// Names in order of first appearance.
@@ -220,6 +246,29 @@ fn index(roster: &Roster, name: &str) -> Result<usize, headwater::Error> {
 
 /// Names shown in a message.
 const NAMED: usize = 5;
+
+/// What should be known of a graph among agents with beliefs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GraphNotes {
+    /// Names of the graph that stand for another name of the beliefs.
+    pub matched: BTreeMap<String, String>,
+    /// Agents of the graph without beliefs.
+    pub absent: Option<AbsentAgents>,
+}
+
+impl GraphNotes {
+    /// One warning for each.
+    pub fn warnings(&self) -> Vec<String> {
+        let pairs = || self.matched.iter().take(NAMED).map(|(name, other)| format!("{name:?} is {other:?}"));
+        let more = if self.matched.len() > NAMED { ", …" } else { "" };
+        let matched = (!self.matched.is_empty()).then(|| {
+            let names = count(self.matched.len(), "name");
+            format!("{names} matched up to case and a leading @ ({}{more})", pairs().collect::<Vec<_>>().join(", "))
+        });
+        matched.into_iter().chain(self.absent.as_ref().map(ToString::to_string)).collect()
+    }
+}
 
 /// Agents of a graph that have no beliefs, and the edges left out with them. Its text is a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -285,15 +334,35 @@ mod tests {
     #[test]
     fn agents_without_beliefs_are_left_out_and_named() {
         let roster = Roster::new(["b", "a"], ["x", "y"]).unwrap();
-        let (graph, absent) = read("source,target\na,b\nzoe,a\nb,max\n").unwrap().graph_among(&roster).unwrap();
+        let (graph, notes) = read("source,target\na,b\nzoe,a\nb,max\n").unwrap().graph_among(&roster).unwrap();
         assert_eq!(graph.speakers(), [vec![1], vec![]]);
-        let absent = absent.unwrap().to_string();
-        assert_eq!(absent, "2 agents of the graph without beliefs (\"zoe\", \"max\"): left out, with 2 edges");
-        assert_eq!(read("source,target\na,b\n").unwrap().graph_among(&roster).unwrap().1, None);
+        assert_eq!(
+            notes.warnings(),
+            ["2 agents of the graph without beliefs (\"zoe\", \"max\"): left out, with 2 edges"]
+        );
+        assert_eq!(read("source,target\na,b\n").unwrap().graph_among(&roster).unwrap().1, GraphNotes::default());
         // Gephi writes its columns with capitals.
         assert_eq!(read("Source,Target,Weight\na,b,2\n").unwrap().indexed(&roster).unwrap(), [(1, 0, Some(2.0))]);
-        let none = read("source,target\nA,B\n").unwrap().graph_among(&roster).unwrap_err().to_string();
-        assert!(none.contains("no edge is between two agents") && none.contains("\"A\", \"B\""), "{none}");
+        let none = read("source,target\nX,Y\n").unwrap().graph_among(&roster).unwrap_err().to_string();
+        assert!(none.contains("no edge is between two agents") && none.contains("\"X\", \"Y\""), "{none}");
+    }
+
+    #[test]
+    fn names_match_up_to_case_and_an_at_sign() {
+        let roster = Roster::new(["ann", "@Bob", "cleo", "CLEO", "dan"], ["x", "y"]).unwrap();
+        let edges = read("source,target\n@Ann,bob\nCleo,@Ann\ncleo,bob\n").unwrap();
+        let (graph, notes) = edges.graph_among(&roster).unwrap();
+        assert_eq!(graph.speakers(), [vec![3], vec![0, 2], vec![], vec![], vec![]]);
+        assert_eq!(
+            notes.warnings(),
+            [
+                "3 names matched up to case and a leading @ (\"@Ann\" is \"ann\", \"Cleo\" is \"CLEO\", \"bob\" is \"@Bob\")"
+            ]
+        );
+        assert_eq!(edges.outside(&roster), [4]);
+        // Two candidates: nobody knows which is meant.
+        let roster = Roster::new(["ann", "ANN", "bob"], ["x", "y"]).unwrap();
+        assert!(edges.graph_among(&roster).is_err());
     }
 
     #[test]

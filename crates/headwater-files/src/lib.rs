@@ -11,6 +11,7 @@ mod error;
 mod groups;
 mod limit;
 mod model;
+mod names;
 mod npy;
 mod output;
 mod panel_file;
@@ -24,13 +25,14 @@ pub use beliefs::{
     beliefs_from_bytes, beliefs_from_frames, frame_from_values, read_beliefs, sides,
 };
 pub use cells::{CsvText, restored_cell};
-pub use edges::{AbsentAgents, Edges, edges_from_reader, read_edges};
+pub use edges::{AbsentAgents, Edges, GraphNotes, edges_from_reader, read_edges};
 pub use error::Error;
 pub use groups::{Groups, read_groups};
 pub use limit::{Expansion, LimitedExpansion, TooMuchExpansion};
 pub use model::{
     MODEL_FORMAT, SimulatedTruth, model_from_bytes, model_to_bytes, read_known, read_model, write_model, write_truth,
 };
+pub use names::{folded_name, matched_names};
 pub use output::{create_folder, json_file, write_bytes, write_json};
 pub use panel_file::{read_panel, write_panel};
 pub use parquet_file::ParquetBatches;

@@ -36,6 +36,17 @@ pub trait PostHooks {
         None
     }
 
+    /// Users of the batch seen last who are wanted beside those of [`PostHooks::users`].
+    fn more_users(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Sees all users with a selected post, and says whom to leave out after all.
+    fn unwanted(&mut self, users: &[String]) -> HashSet<String> {
+        let _ = users;
+        HashSet::new()
+    }
+
     /// Sees a platform as soon as a file of its posts was recognised without being told.
     fn recognised(&mut self, preset: Preset) {
         let _ = preset;
@@ -123,12 +134,14 @@ pub fn bin_posts(
             warn(IngestWarning::Decoded { encoding: *encoding }, hooks);
         }
         hooks.batch(&mut batch);
+        ingest.admit(hooks.more_users());
         let taken = ingest.take(&mut batch);
         hooks.bad_rows(&batch.bad)?;
         taken
     })?;
     let spoken = ingest.spoken;
-    let (beliefs, mut quality) = ingest.finish_binned()?;
+    let users: Vec<String> = ingest.bins.users().map(str::to_owned).collect();
+    let (beliefs, mut quality) = ingest.leave_out(hooks.unwanted(&users)).finish_binned()?;
     if !options.bin.is_numeric() && spoken.is_some_and(|(first, last)| first > -SMALL_TIMES && last < SMALL_TIMES) {
         warn(IngestWarning::SmallTimes, hooks);
     }
@@ -183,6 +196,7 @@ pub struct Ingest {
     max_bad: MaxBad,
     carry_forward: bool,
     wanted_users: Option<HashSet<String>>,
+    unwanted_users: HashSet<String>,
     quality: Quality,
     first_bad: Option<BadRow>,
     /// Bad rows by what is wrong with them.
@@ -207,6 +221,7 @@ impl Ingest {
             min_posts: 1,
             max_bad: MaxBad::default(),
             carry_forward: false,
+            unwanted_users: HashSet::new(),
             quality: Quality::default(),
             first_bad: None,
             problems: HashMap::new(),
@@ -232,12 +247,24 @@ impl Ingest {
         self
     }
 
+    /// Wants these users as well, where not all are wanted.
+    pub fn admit(&mut self, users: impl IntoIterator<Item = String>) {
+        self.selector.admit(users);
+    }
+
+    /// Leaves these users out, whatever was selected.
+    pub fn leave_out(mut self, users: HashSet<String>) -> Self {
+        self.unwanted_users.extend(users);
+        self
+    }
+
     /// Takes in a batch; what turns out to be unusable only here joins its bad rows.
     pub fn take(&mut self, batch: &mut PostBatch) -> Result<(), Error> {
         progress::check()?;
         self.quality.other_lines += batch.passed;
         self.quality.reposts_by_text += batch.reposts_by_text;
         self.quality.reposts_without_text += batch.bare_reposts;
+        self.quality.deleted_accounts += batch.deleted;
         self.quality.recognised.clone_from(&batch.recognised);
         self.quality.decoded.clone_from(&batch.decoded);
         self.quality.rows += (batch.posts.len() + batch.bad.len()) as u64;
@@ -303,7 +330,9 @@ impl Ingest {
         if self.max_bad.exceeded(self.quality.rejected, self.quality.rows) {
             return Err(self.too_many_bad());
         }
-        let Ingest { selector, bins, min_posts, wanted_users, mut quality, spoken, carry_forward, .. } = self;
+        let Ingest {
+            selector, bins, min_posts, wanted_users, unwanted_users, mut quality, spoken, carry_forward, ..
+        } = self;
         quality.duplicates = selector.duplicates;
         quality.updates = selector.updates;
         quality.dropped = selector.dropped;
@@ -317,20 +346,23 @@ impl Ingest {
             }
             quality.absent_users = wanted.len();
         }
-        let rare: Vec<bool> = bins.spans().iter().map(|span| span.posts < min_posts).collect();
+        let out: Vec<bool> = bins.users().map(|user| unwanted_users.contains(user)).collect();
+        let rare: Vec<bool> = bins.spans().iter().zip(&out).map(|(span, out)| !out && span.posts < min_posts).collect();
         quality.rare_users = rare.iter().filter(|rare| **rare).count();
-        let posts_of = |wanted: bool| -> u64 {
-            bins.spans().iter().zip(&rare).filter(|(_, rare)| **rare == wanted).map(|(span, _)| span.posts).sum()
+        let posts_of = |wanted: &dyn Fn(usize) -> bool| -> u64 {
+            bins.spans().iter().enumerate().filter(|(user, _)| wanted(*user)).map(|(_, span)| span.posts).sum()
         };
-        quality.dropped.min_posts = posts_of(true);
-        quality.kept = posts_of(false);
-        let users: Vec<usize> = (0..rare.len()).filter(|&user| !rare[user]).collect();
+        let stays = |user: usize| !out[user] && !rare[user];
+        quality.dropped.user += posts_of(&|user| out[user]);
+        quality.dropped.min_posts = posts_of(&|user| rare[user]);
+        quality.kept = posts_of(&stays);
+        let users: Vec<usize> = (0..rare.len()).filter(|&user| stays(user)).collect();
         let calendar = bins.calendar().clone();
         let spoken = spoken.map(|(first, last)| (calendar.show(first), calendar.show(last)));
         if users.is_empty() {
             return Err(quality.nothing_left(spoken));
         }
-        let beliefs = bins.beliefs(|user| !rare[user]).with_carry_forward(carry_forward);
+        let beliefs = bins.beliefs(stays).with_carry_forward(carry_forward);
         if let [only] = users[..] {
             return Err(quality.one_left(beliefs.user(only), spoken));
         }

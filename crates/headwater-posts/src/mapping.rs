@@ -140,9 +140,35 @@ impl ColumnMapping {
         self.text
     }
 
-    /// Whether files of platforms are recognised: neither a platform nor a column was named.
+    /// Whether files of platforms are recognised: none was named.
     pub(crate) fn recognises(&self) -> bool {
-        self.preset.is_none() && !self.given.contains(&true)
+        self.preset.is_none()
+    }
+
+    /// Whether a column was named.
+    pub(crate) fn names_columns(&self) -> bool {
+        self.given.contains(&true)
+    }
+
+    /// Puts the fields whose columns were named over what a platform's reader found.
+    pub(crate) fn overlay(&self, draft: &mut PostDraft, named: PostDraft) {
+        let PostDraft { user, time, text, id, lang, repost, scores, .. } = named;
+        let Scores { score, negative, neutral, positive } = scores;
+        let fields = [
+            (0, &mut draft.user, user),
+            (1, &mut draft.time, time),
+            (2, &mut draft.text, text),
+            (3, &mut draft.id, id),
+            (4, &mut draft.lang, lang),
+            (6, &mut draft.scores.score, score),
+            (7, &mut draft.scores.negative, negative),
+            (8, &mut draft.scores.neutral, neutral),
+            (9, &mut draft.scores.positive, positive),
+        ];
+        fields.into_iter().filter(|(field, ..)| self.given[*field]).for_each(|(_, known, named)| *known = named);
+        if self.given[REPOST] {
+            draft.repost = repost;
+        }
     }
 
     /// Does without the text, where nothing looks at it.

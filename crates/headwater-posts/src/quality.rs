@@ -74,6 +74,9 @@ pub struct Quality {
     pub rejected: u64,
     /// Lines of a preset's file that hold something else than posts.
     pub other_lines: u64,
+    /// Of these, posts of accounts that were deleted: they have no name, and are not one account.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deleted_accounts: u64,
     /// Platforms whose files were recognised without being told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recognised: Vec<Preset>,
@@ -122,6 +125,11 @@ pub struct Quality {
     /// What should be known of the beliefs; not part of the summary's JSON, which has the numbers.
     #[serde(skip)]
     pub warnings: Vec<IngestWarning>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How much a user says.

@@ -9,7 +9,7 @@ use crate::mapping::{
 };
 use crate::platform::PlatformReader;
 use crate::post::{Post, PostDraft};
-use crate::read::preset::text;
+use crate::read::preset::{is_deleted, text};
 use crate::read::{
     BadRow, Encoding, LONGEST_RECORD, Preset, RawRecord, RecordPlace, RecordValue, Records, RowProblem, lookup,
 };
@@ -74,6 +74,8 @@ pub struct PostReader {
     /// All that were recognised, in order.
     seen: Vec<Preset>,
     reposts_by_text: u64,
+    /// Posts of accounts that were deleted.
+    deleted: u64,
     /// Of a page: the rest.
     waiting: VecDeque<Result<Post, BadRow>>,
     /// In the file at hand: lines with all needed keys, and lines without, the first of them with its keys.
@@ -102,6 +104,7 @@ impl PostReader {
             recognised: None,
             seen: Vec::new(),
             reposts_by_text: 0,
+            deleted: 0,
             waiting: VecDeque::new(),
             known: 0,
             strangers: 0,
@@ -146,7 +149,7 @@ impl PostReader {
 
     /// Lines so far that held something else than posts.
     pub fn passed(&self) -> u64 {
-        self.passed + self.platform.passed
+        self.passed + self.platform.passed + self.deleted
     }
 
     /// Reposts so far of posts that were not read before, so that nobody knows what they say.
@@ -157,6 +160,11 @@ impl PostReader {
     /// Posts so far that only their text makes reposts.
     pub fn reposts_by_text(&self) -> u64 {
         self.reposts_by_text
+    }
+
+    /// Posts so far of accounts that were deleted; they are among [`PostReader::passed`].
+    pub fn deleted(&self) -> u64 {
+        self.deleted
     }
 
     /// Platforms whose files were recognised so far.
@@ -237,6 +245,11 @@ impl PostReader {
                 draft.finish(mapping, &place).map(|post| (post, by_text))
             });
             let post = match post {
+                Ok((post, _)) if is_deleted(&post.user) => {
+                    self.doubts.sound += 1;
+                    self.deleted += 1;
+                    continue;
+                }
                 Ok((post, by_text)) => {
                     self.doubts.sound += 1;
                     self.reposts_by_text += u64::from(by_text);
@@ -259,7 +272,9 @@ impl PostReader {
         let has = |field: usize| {
             self.mapping.names[field].iter().any(|name| lookup(first, name).is_some_and(|found| !found.is_object()))
         };
-        if self.mapping.needed().all(has) { None } else { Preset::recognised(value) }
+        // A column that was named and is not there is to be told.
+        let named = (0..self.mapping.given.len()).filter(|&field| self.mapping.given[field]).all(has);
+        if !named || self.mapping.needed().all(has) { None } else { Preset::recognised(value) }
     }
 
     /// The post of a row, or none.
@@ -273,9 +288,13 @@ impl PostReader {
             Some(preset @ Preset::Reddit) => {
                 let names = layout.columns.names().iter().zip(cells);
                 let object = names.map(|(name, cell)| (name.clone(), Value::from(cell))).collect();
-                let scores = layout.draft(cells).scores;
-                let mut drafts = self.platform.drafts(preset, &Value::Object(object), place, texts);
-                drafts.iter_mut().flatten().for_each(|draft| draft.scores = scores.clone());
+                let named = layout.draft(cells);
+                let mut drafts =
+                    self.platform.drafts(preset, &Value::Object(object), place, texts && !mapping.given[2]);
+                drafts.iter_mut().flatten().for_each(|draft| {
+                    draft.scores = named.scores.clone();
+                    mapping.overlay(draft, named.clone());
+                });
                 drafts
             }
             Some(preset) => {
@@ -294,7 +313,15 @@ impl PostReader {
     ) -> Result<Vec<Result<PostDraft, String>>, Error> {
         let Some(other) = Preset::mistaken(Some(preset), value) else {
             let before = self.platform.bare_reposts;
-            let drafts = self.platform.drafts(preset, value, place, self.mapping.needs_text());
+            let texts = self.mapping.needs_text() && !self.mapping.given[2];
+            let mut drafts = self.platform.drafts(preset, value, place, texts);
+            if self.mapping.names_columns() {
+                let [draft] = &mut drafts[..] else {
+                    // One name cannot say where each of several posts has something.
+                    return if drafts.is_empty() { Ok(drafts) } else { Err(Error::PresetAndColumns { preset }) };
+                };
+                draft.iter_mut().for_each(|draft| self.mapping.overlay(draft, self.named(value)));
+            }
             self.known += u64::from(drafts.iter().any(Result::is_ok) || self.platform.bare_reposts > before);
             return Ok(drafts);
         };
@@ -316,6 +343,18 @@ impl PostReader {
         values.iter().map(|value| self.plain_object(value, place)).collect()
     }
 
+    /// What an object has under the names of the mapping.
+    fn named(&self, value: &Value) -> PostDraft {
+        // An object is no cell: what is meant is inside it.
+        let cell = |name: &String| lookup(value, name).filter(|found| !found.is_object());
+        let says = |name: &String| lookup(value, name).and_then(text).is_some_and(|text| says_yes(&text));
+        let marked = self.mapping.names[REPOST].iter().any(|name| lookup(value, name).is_some());
+        let repost = marked.then(|| self.mapping.names[REPOST].iter().any(says));
+        let found = |field: usize| self.mapping.names[field].iter().find_map(cell);
+        let plain = draft(|field| found(field).and_then(text).filter(|text| !text.is_empty()));
+        PostDraft { repost, ..plain }
+    }
+
     /// An object without our keys is bad; if all are, the names are wrong.
     fn plain_object(&mut self, value: &Value, place: &RecordPlace) -> Result<Result<PostDraft, String>, Error> {
         let Some(object) = value.as_object() else {
@@ -329,12 +368,8 @@ impl PostReader {
         let missing: Vec<&str> =
             self.mapping.needed().filter(|&field| found(field).is_none()).map(|field| FIELDS[field].0).collect();
         if missing.is_empty() {
-            let says = |name: &String| lookup(value, name).and_then(text).is_some_and(|text| says_yes(&text));
-            let marked = self.mapping.names[REPOST].iter().any(|name| lookup(value, name).is_some());
-            let repost = marked.then(|| self.mapping.names[REPOST].iter().any(says));
-            let plain = draft(|field| found(field).and_then(text).filter(|text| !text.is_empty()));
             self.known += 1;
-            return Ok(Ok(PostDraft { repost, ..plain }));
+            return Ok(Ok(self.named(value)));
         }
         // Whoever names columns knows what the file is, and has one of them wrong.
         let platform = || if self.mapping.given.contains(&true) { None } else { Preset::mistaken(None, value) };
@@ -386,6 +421,8 @@ pub struct PostBatch {
     pub bare_reposts: u64,
     /// Posts that only their text makes reposts.
     pub reposts_by_text: u64,
+    /// Posts of accounts that were deleted, which are not one account; they are among those passed.
+    pub deleted: u64,
     /// Platforms recognised so far.
     pub recognised: Vec<Preset>,
     /// Encodings met and decoded so far.
@@ -422,7 +459,7 @@ impl PostBatches {
         let reader = std::thread::spawn(move || {
             loop {
                 let (mut batch, mut ended, mut size) = (PostBatch::default(), None, 0);
-                let before = (posts.passed(), posts.bare_reposts(), posts.reposts_by_text);
+                let before = (posts.passed(), posts.bare_reposts(), posts.reposts_by_text, posts.deleted);
                 while ended.is_none() && size < BATCH_BYTES && batch.posts.len() + batch.bad.len() < BATCH {
                     match posts.next() {
                         Ok(Some(Ok(post))) => {
@@ -437,6 +474,7 @@ impl PostBatches {
                 batch.passed = posts.passed() - before.0;
                 batch.bare_reposts = posts.bare_reposts() - before.1;
                 batch.reposts_by_text = posts.reposts_by_text - before.2;
+                batch.deleted = posts.deleted - before.3;
                 batch.recognised.clone_from(&posts.seen);
                 batch.decoded = met.all().collect();
                 batch.bytes = bytes.load(Ordering::Relaxed);
@@ -594,12 +632,44 @@ mod tests {
                 assert_eq!(wrong, "p: looks like statuses of X API v1.1 (preset x-v1)");
             }
         }
-        let wrong = posts(v1, ColumnMapping::default().with_columns([("time", "created_at")]).unwrap()).unwrap_err();
-        assert!(wrong.ends_with("; user=user.screen_name"), "{wrong}");
+        let wrong = posts(v1, ColumnMapping::default().with_columns([("time", "when")]).unwrap()).unwrap_err();
+        assert!(wrong.contains("(when was to be time)"), "{wrong}");
         // Among others it is a bad line.
         let v2 = "{\"id\": \"2\", \"author_id\": \"7\", \"created_at\": \"2021-01-20T12:00:00Z\", \"text\": \"a\"}\n";
         let (good, bad) = posts(&(v1.to_owned() + v2), ColumnMapping::default().with_preset(Preset::XV2)).unwrap();
         assert_eq!((good.len(), bad[0].as_str()), (1, "p, line 1: looks like statuses of X API v1.1 (preset x-v1)"));
+    }
+
+    #[test]
+    fn a_named_column_does_not_hide_the_platform() {
+        let map = |field: &str, name: &str| ColumnMapping::default().with_columns([(field, name)]).unwrap();
+        let v1 = "{\"created_at\": \"Wed Oct 10 20:19:24 +0000 2018\", \"text\": \"x\", \"id_str\": \"1\", \"user\": {\"screen_name\": \"ann\", \"name\": \"Ann A\"}}\n";
+        let (good, _) = posts(v1, map("user", "user.name")).unwrap();
+        assert_eq!((good[0].user.as_str(), good[0].time), ("Ann A", 1_539_202_764));
+        let reddit = "id,author,created_utc,title,selftext,flair\n1,dan,1600000000,Trams,are late,news\n";
+        let (good, _) = posts(reddit, map("text", "flair")).unwrap();
+        assert_eq!((good[0].user.as_str(), good[0].text.as_str()), ("dan", "news"));
+        let fourcat = "id,thread_id,timestamp,body,author,author_username\n1,1,2018-10-10 20:19:24,hi,77,cat\n";
+        let (good, _) = posts(fourcat, map("user", "author")).unwrap();
+        assert_eq!((good[0].user.as_str(), good[0].text.as_str()), ("77", "hi"));
+        // Several posts in one object: one name cannot mean all of them.
+        let page = "{\"data\": [{\"id\": \"1\", \"author_id\": \"7\", \"created_at\": \"2021-01-20T12:00:00Z\", \"text\": \"a\"}, {\"id\": \"2\", \"author_id\": \"7\", \"created_at\": \"2021-01-20T12:00:00Z\", \"text\": \"b\"}], \"meta\": {\"id\": 3}}\n";
+        assert!(posts(page, map("id", "meta.id")).is_err());
+    }
+
+    #[test]
+    fn deleted_accounts_are_not_one_account() {
+        let lines = "{\"author\": \"[deleted]\", \"created_utc\": 1, \"body\": \"x\", \"id\": \"a\"}\n{\"author\": \"ann\", \"created_utc\": 1, \"body\": \"x\", \"id\": \"b\"}\n";
+        let table = "user,time,text\n[deleted],1,x\nann,1,x\n[removed],1,x\n";
+        for (content, deleted) in [(lines, 1), (table, 2)] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("p");
+            std::fs::write(&path, content).unwrap();
+            let mut reader = PostReader::open(&[path], ColumnMapping::default()).unwrap();
+            assert_eq!(reader.next().unwrap().unwrap().unwrap().user, "ann");
+            assert!(reader.next().unwrap().is_none());
+            assert_eq!((reader.deleted(), reader.passed()), (deleted, deleted));
+        }
     }
 
     #[test]

@@ -226,6 +226,13 @@ impl Selector {
         }
     }
 
+    /// Wants these users as well, where not all are wanted.
+    pub(crate) fn admit(&mut self, users: impl IntoIterator<Item = String>) {
+        if let Some(wanted) = &mut self.selection.users {
+            wanted.extend(users);
+        }
+    }
+
     /// Whether a post stays; counts it if not.
     pub fn keep(&mut self, post: &Post) -> bool {
         let selection = &self.selection;

@@ -362,10 +362,11 @@ impl Graph {
 impl Graph {
     /// As the command line takes a graph: agents without beliefs are left out with a warning.
     pub(crate) fn links(&self, roster: &Roster) -> PyResult<Links> {
-        let (links, absent) = self.edges.graph_among(roster).map_err(PyError::from)?;
-        if let Some(absent) = absent {
+        let (links, notes) = self.edges.graph_among(roster).map_err(PyError::from)?;
+        let warnings = notes.warnings();
+        if !warnings.is_empty() {
             Python::attach(|py| -> PyResult<()> {
-                py.import("headwater.errors")?.call_method1("tell", (vec![absent.to_string()],))?;
+                py.import("headwater.errors")?.call_method1("tell", (warnings,))?;
                 Ok(())
             })?;
         }
@@ -379,7 +380,7 @@ impl Graph {
 
     /// Those edges that are between known agents, as for a page; none where there is none.
     pub(crate) fn among(&self, roster: &Roster) -> Result<Option<Links>, PyError> {
-        let edges = self.edges.clone().among(roster);
+        let edges = self.edges.clone().matched(roster).0.among(roster);
         Ok(if edges.is_empty() { None } else { Some(edges.graph(roster)?) })
     }
 }

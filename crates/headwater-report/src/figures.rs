@@ -6,11 +6,10 @@ use crate::figure::{Figure, FigurePanel};
 use crate::heat::Heatmap;
 use crate::network::{Link, NetworkChart, Node, places};
 use crate::page::ReportInput;
-use crate::page::opinions::{BeliefSums, changes, zone};
+use crate::page::opinions::{BeliefSums, bin_width, changes, shown_times, zone};
 use headwater::Combination;
 use headwater::compare::GroundTruth;
 use headwater::words::short;
-use headwater_files::show_dates;
 
 /// Agents in the figure of a ranking.
 const RANKED: usize = 25;
@@ -153,10 +152,11 @@ pub fn opinions(from: &ReportInput<'_>) -> Result<Option<Figure>, Error> {
     }
     let span = match zone(from) {
         Some(zone) => format!("time ({zone})"),
+        None if bin_width(from).is_some() => "time".to_owned(),
         None => "step".to_owned(),
     };
     let span = if sums.merged > 1 { format!("{span}, means of {} steps", sums.merged) } else { span };
-    let dates = show_dates(panel.times(), sums.merged);
+    let dates = shown_times(from, panel, sums.merged);
     let labels = dates.into_iter().enumerate().map(|(point, date)| (at(point), date)).collect();
     let chart = Chart {
         x: Axis::labelled(&span, labels),

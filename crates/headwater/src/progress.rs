@@ -50,6 +50,8 @@ pub struct ProgressState {
     pub done: u64,
     /// Units in all; zero where that is not known.
     pub total: u64,
+    /// Whether the stage is under way; between two stages the last one is shown as it ended.
+    pub running: bool,
 }
 
 impl Progress {
@@ -66,7 +68,12 @@ impl Progress {
     /// The last report.
     pub fn progress(&self) -> ProgressState {
         let what = self.0.what.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        ProgressState { what, done: self.0.done.load(Ordering::Relaxed), total: self.0.total.load(Ordering::Relaxed) }
+        ProgressState {
+            what,
+            done: self.0.done.load(Ordering::Relaxed),
+            total: self.0.total.load(Ordering::Relaxed),
+            running: self.0.depth.load(Ordering::Relaxed) > 0,
+        }
     }
 
     /// Runs a computation under this progress on threads of its own, one per core unless `threads` is given.
@@ -198,7 +205,8 @@ mod tests {
             let _after = stage("after", 0);
             (during, seen.progress().what)
         });
-        let learning = ProgressState { what: "learning".into(), done: 4, total: 10 };
+        let learning = ProgressState { what: "learning".into(), done: 4, total: 10, running: true };
         assert_eq!(during, Ok((learning, "after".to_owned())));
+        assert!(!seen.progress().running, "nothing is under way any more");
     }
 }

@@ -554,7 +554,7 @@ fn bad_beliefs_are_refused_by_place_and_cure() {
     let (_, output) = place.both(&format!("learn b.csv --graph g.csv {learn}"));
     let warned = "warning: g.csv: 1 agent of the graph without beliefs (\"zoe\"): left out, with 1 edge";
     assert!(output.contains(warned), "{output}");
-    place.write("g.csv", "source,target\nA,B\n");
+    place.write("g.csv", "source,target\nx,y\n");
     let errors = place.refused(&format!("learn b.csv --graph g.csv {learn}"), 1);
     assert!(errors.contains("g.csv: no edge is between two agents with beliefs"), "{errors}");
     let errors = place.refused(&format!("learn nowhere.csv {learn}"), 1);

@@ -286,12 +286,15 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     told("absent.csv", &[], &["absent.csv: cannot read", "hint: check the path"]);
     told(".", &[], &[".: is a folder; give files, or a pattern such as './*.csv'"]);
     told("no*.csv", &[], &["no*.csv: matches no file"]);
-    told(
-        "posts.csv",
-        &["--topic", "(biden OR trump"],
-        &["topic, column 1: this parenthesis is never closed", "\n  (biden OR trump\n  ^"],
-    );
-    told("posts.csv", &["--topic", "white house"], &["put AND or OR between them", "\n        ^"]);
+    let topics = [
+        ("(biden OR trump", ["topic, column 1: this parenthesis is never closed", "\n  (biden OR trump\n  ^"]),
+        ("white house", ["put AND or OR between them", "\n        ^"]),
+    ];
+    for (topic, wanted) in topics {
+        let arguments = ["beliefs", "posts.csv", "--out", "b.csv", "--scorer", "column", "--topic", topic];
+        let errors = place.refused(&arguments, 2);
+        assert!(wanted.iter().all(|text| errors.contains(text)), "{errors}");
+    }
     told(
         "posts.csv",
         &["--from", "2030-01-01"],

@@ -6,9 +6,11 @@ use crate::{AtomicFile, Error};
 use headwater::model::{ChangeKind, DetectedChange, Diagnostics, Innovation, Likelihood, NetworkSnapshot, Track};
 use headwater::simulate::WorldEvent;
 use headwater::{Combination, Evidence, Method, Model, Roster};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 /// The keys of a model or truth; all but names are optional so that a truth may hold what is known.
@@ -152,6 +154,36 @@ pub(super) fn read_json(reader: impl Read, path: &Path) -> Result<(Document, Par
         }
     };
     Ok((document, Parts { combination, evidence, innovation }))
+}
+
+/// What a model is called in the folder of a run.
+const MODEL_NAME: &str = "model.json";
+
+/// What another file of ours is, by its keys.
+fn kind_of(reader: impl Read) -> Option<&'static str> {
+    #[derive(Deserialize)]
+    struct Keys {
+        format: Option<IgnoredAny>,
+        verdict: Option<IgnoredAny>,
+        divergence: Option<IgnoredAny>,
+        stages: Option<IgnoredAny>,
+        nodes: Option<IgnoredAny>,
+        edges: Option<IgnoredAny>,
+    }
+    let keys: Keys = serde_json::from_reader(reader).ok()?;
+    if keys.verdict.is_some() && keys.divergence.is_some() {
+        return Some("a ranking");
+    }
+    if keys.format.is_some() && keys.stages.is_some() {
+        return Some("the record of a run");
+    }
+    (keys.nodes.is_some() && keys.edges.is_some()).then_some("a network for other programs")
+}
+
+/// Says of another file of ours what it is, and not where it is no model.
+pub(super) fn other_file(path: &Path) -> Option<Error> {
+    let kind = kind_of(BufReader::new(File::open(path).ok()?))?;
+    Some(Error::file(path, format!("is {kind}; a model is wanted, such as {MODEL_NAME}")))
 }
 
 fn ragged(path: &Path, key: &str, wanted: &str) -> Error {

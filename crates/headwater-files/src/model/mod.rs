@@ -5,7 +5,8 @@ mod npz;
 
 use crate::{AtomicFile, Error};
 use document::{
-    Document, SavedChange, document, method_from, read_json, read_track, some, weights, with_numbers, write_json,
+    Document, SavedChange, document, method_from, other_file, read_json, read_track, some, weights, with_numbers,
+    write_json,
 };
 use headwater::compare::GroundTruth;
 use headwater::influence;
@@ -138,7 +139,11 @@ fn read(path: &Path) -> Result<(Document, Parts), Error> {
     }
     let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
     let reader = BufReader::with_capacity(1 << 18, file);
-    let (document, parts) = if is_npz(path) { read_npz(reader, path)? } else { read_json(reader, path)? };
+    let (document, parts) = if is_npz(path) {
+        read_npz(reader, path)?
+    } else {
+        read_json(reader, path).map_err(|error| other_file(path).unwrap_or(error))?
+    };
     check(&document, path)?;
     Ok((document, parts))
 }

@@ -4,7 +4,7 @@ use super::ReportInput;
 use super::pack::Packed;
 use crate::error::Error;
 use headwater::model::Track;
-use headwater::panel::probabilities;
+use headwater::panel::{Times, probabilities};
 use headwater::{Model, Panel};
 use headwater_files::{show_dates, show_offsets};
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,7 @@ impl Opinions {
         let bits = if agents * (hypotheses - 1) * points <= CELLS / 2 { 16 } else { 8 };
         let leaning = |agent: usize| sums.leaning(agent, 0).map(|belief| (1e4 * belief).round() / 1e4);
         Ok(Opinions {
-            times: show_dates(panel.times(), sums.merged),
+            times: shown_times(from, panel, sums.merged),
             zone: zone(from),
             merged: sums.merged,
             beliefs: Packed::shares(cells, bits),
@@ -132,6 +132,23 @@ impl Opinions {
             changes: changes(&model.track, panel.steps(), sums.merged),
         })
     }
+}
+
+/// Every `stride`-th time for people. Where the bins of a run are numbers, a step is the number of a bin: its start is shown.
+pub(crate) fn shown_times(from: &ReportInput<'_>, panel: &Panel, stride: usize) -> Vec<String> {
+    match (panel.times(), bin_width(from)) {
+        (Times::Steps(steps), Some(width)) => {
+            // Bins are whole numbers of millionths.
+            let start = |step: &i64| ((*step as f64 * width * 1e6).round() / 1e6).to_string();
+            steps.iter().step_by(stride.max(1)).map(start).collect()
+        }
+        (times, _) => show_dates(times, stride),
+    }
+}
+
+/// How long a bin of the run is, where times are plain numbers.
+pub(crate) fn bin_width(from: &ReportInput<'_>) -> Option<f64> {
+    from.run?.options.bin.parse().ok()
 }
 
 /// The zone that times are shown in: that of the run, or the offsets of the beliefs. `None` for step numbers.

@@ -98,6 +98,9 @@ fn headline(model: &Model, ranking: &Ranking, outcome: Outcome) -> String {
         ),
         None => name,
     };
+    // Support is for the network as a whole: the first may not be significant.
+    let own = first.p_value.filter(|_| outcome == Outcome::Supported);
+    let much = much + &own.map_or(String::new(), |p| format!(" (permutation test p = {p:.3})"));
     let rivals: Vec<&RankedAgent> = ranking.agents.iter().skip(1).filter(|row| row.rank_low == Some(1)).collect();
     match rivals.len() {
         0 if first.rank_high == Some(1) => {

@@ -244,6 +244,34 @@ impl Panel {
         )
     }
 
+    /// Some agents as a panel of their own, in this order.
+    ///
+    /// ```
+    /// use headwater::{Panel, Roster};
+    /// let panel = Panel::complete(Roster::numbered(3, 2).unwrap(), vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6]).unwrap();
+    /// let some = panel.among(&[2, 0]).unwrap();
+    /// assert_eq!((some.roster().agents(), some.cells()), (&["2".to_owned(), "0".to_owned()][..], &[0.3, 0.1, 0.6, 0.4][..]));
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for an index beyond the agents, and what [`Roster::new`] tells: fewer than one, or one twice.
+    pub fn among(&self, agents: &[usize]) -> Result<Panel, Error> {
+        if let Some(beyond) = agents.iter().find(|agent| **agent >= self.agents()) {
+            return Err(Error::Shape {
+                what: "index of an agent",
+                met: beyond.to_string(),
+                wanted: format!("below {}", self.agents()),
+            });
+        }
+        let roster = Roster::new(self.roster.names(agents), self.roster.hypotheses().iter().cloned())?;
+        let columns = self.log_beliefs.chunks_exact(self.agents());
+        let log_beliefs = columns.flat_map(|column| agents.iter().map(|&agent| column[agent])).collect();
+        let posts = self.posts.as_ref().map(|posts| {
+            posts.chunks_exact(self.agents()).flat_map(|step| agents.iter().map(|&agent| step[agent])).collect()
+        });
+        Panel::new(roster, self.times.clone(), log_beliefs, posts)
+    }
+
     /// Every agent's series shifted circularly by its own offset, together with its silence and post counts.
     pub fn rotated(&self, offsets: &[usize]) -> Result<Panel, Error> {
         let (agents, width, steps) = (self.agents(), self.width(), self.steps());

@@ -8,6 +8,11 @@ use serde_json::Value;
 /// What stands where a user or a moderator took something away.
 const GONE: [&str; 2] = ["[deleted]", "[removed]"];
 
+/// Whether this stands where the name of an account was; all accounts that are gone have it.
+pub(crate) fn is_deleted(user: &str) -> bool {
+    GONE.contains(&user.trim())
+}
+
 pub(super) fn fits(value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some();
     has("author") && has("created_utc") && (has("body") || has("selftext") || has("title"))
@@ -26,8 +31,7 @@ pub(super) fn post(value: &Value) -> Option<PostDraft> {
         (None, Some(title), Some(text)) => Some(format!("{title}\n\n{text}")),
         (None, title, text) => title.or(text).filter(|_| !comment),
     };
-    // Accounts that are gone are not one account.
-    let user = text_at(value, &["author"]).filter(|author| !GONE.contains(&author.as_str()))?;
+    let user = text_at(value, &["author"])?;
     let prefix = if comment { "t1" } else { "t3" };
     let id = text_at(value, &["name"]).or_else(|| Some(format!("{prefix}_{}", text_at(value, &["id"])?)));
     let crossposted = text_at(value, &["crosspost_parent"]).filter(|parent| !parent.is_empty());
