@@ -1,9 +1,9 @@
 //! The posterior of the state-space model.
 //!
 //! - [`trajectory`] solves for the mean of all hidden beliefs and draws from their posterior without forming a covariance.
-//! - [`strengths`] samples the posterior of speaker strengths with the hidden beliefs integrated out: [`marginal`] is the
-//!   exact likelihood with its gradient, [`attention`] the weights made of strengths, [`target`] adds the priors, and
-//!   [`sampler`] moves the chains.
+//! - `strengths` samples the posterior of speaker strengths with the hidden beliefs integrated out: `marginal` is the
+//!   exact likelihood with its gradient, `attention` the weights made of strengths, `target` adds the priors, and
+//!   `sampler` moves the chains.
 
 pub(crate) mod attention;
 pub mod diagnostics;
