@@ -214,7 +214,7 @@ function printed(value, kind) {
   if (size >= 1e-4 && size < 999_500) { const digits = Math.max(0, 2 - Math.floor(Math.log10(Number(size.toPrecision(3))))); return minus(Number(value.toPrecision(3)).toFixed(digits)); }
   return null; // Powers of ten are compared by their exact value only.
 }
-const KINDS = { sign: "sign", share: "share", share_low: "share", share_high: "share", silent_share: "share", top_k_probability: "share", rank: "count", rank_low: "count", rank_high: "count", in_degree: "count", posts: "count" };
+const KINDS = { sign: "sign", share: "share", share_low: "share", share_high: "share", silent_share: "share", top_k_probability: "share", ahead_probability: "share", rank: "count", rank_low: "count", rank_high: "count", in_degree: "count", posts: "count" };
 
 for (const name of ["twenty", "demo", "five", "hundreds"]) {
   test(`prints every number as rank does: ${name}`, () =>

@@ -86,6 +86,10 @@ export interface RankRow {
   rank_low?: number;
   rank_high?: number;
   top_k_probability?: number;
+  ahead_probability?: number;
+  centrality_low?: number;
+  centrality_high?: number;
+  information?: number;
   p_value?: number;
   error_probability?: number;
   contrarian?: string;

@@ -44,6 +44,10 @@ const COLUMNS: Column[] = [
   { id: "in_degree", label: "Followers", help: "In-degree in the given graph, to compare the ranking with popularity.", kind: "count" },
   { id: "pagerank", label: "PageRank", help: "PageRank in the given graph, for comparison.", kind: "number" },
   { id: "top_k_probability", label: "Top-k probability", help: "Share of the resamples in which the agent was among the first few.", kind: "share", extra: true },
+  { id: "ahead_probability", label: "Ahead of next", help: "Probability that the share is larger than that of the next agent in the ranking.", kind: "share", extra: true },
+  { id: "centrality_low", label: "Centrality, low", help: "Lower end of the 90 % interval of the centrality.", kind: "number", extra: true },
+  { id: "centrality_high", label: "Centrality, high", help: "Upper end of the 90 % interval of the centrality.", kind: "number", extra: true },
+  { id: "information", label: "Information", help: "What was learned about the strength of the agent beyond the graph, in nats.", kind: "number", extra: true },
   { id: "origin", label: "Origin", help: "Share of the network's mean opinion that originates with the agent.", kind: "number", extra: true },
   { id: "error_probability", label: "Error", help: "Probability that the agent's belief favours another hypothesis than the one the network settles on.", kind: "number", extra: true },
 ];
