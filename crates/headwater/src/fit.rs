@@ -158,6 +158,9 @@ pub fn tracked(filled: &FilledPanel<'_>, tracker: &Tracker) -> Result<Model, Err
 /// The state-space learner and its skill. Where `params.weights` is none and there is a support, strengths and edges are
 /// compared first, and the model's diagnostics tell the selection.
 pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Error> {
+    if posterior::is_large(panel, params) {
+        return posterior::learn(panel, params);
+    }
     let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
     let choosing = params.support.is_some() && params.constraint == Constraint::Simplex;
     let (params, choice) = match params.weights {

@@ -4,7 +4,7 @@ pub use crate::learn::forecast::{Forecast, forecast, skill};
 
 use crate::learn::forecast::unless_stopped;
 use crate::learn::gsl::{self, Gsl};
-use crate::learn::{Method, Refit, state_space, whitened};
+use crate::learn::{Method, Refit, posterior, state_space, whitened};
 use crate::model::Skill;
 use crate::{Error, Panel, progress};
 
@@ -31,6 +31,7 @@ pub fn measured(panel: &Panel, method: &Method) -> Result<Option<Skill>, Error> 
             let forecast = unless_stopped(whitened::held_out(&panel, &params))?;
             Ok(forecast.and_then(|forecast| skill(&panel, &forecast)))
         }
+        Refit::StateSpace(params) if posterior::is_large(panel, &params) => posterior::forecast_skill(panel, &params),
         Refit::StateSpace(params) => match state_space::skill_observed(panel, &params, &|| stage.advance()) {
             Err(Error::NotReady { .. }) => Ok(None),
             other => other,

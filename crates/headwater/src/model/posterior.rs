@@ -25,6 +25,10 @@ pub struct Posterior {
     pub effective_size: f64,
     /// Largest R-hat of any share and of δ.
     pub r_hat: f64,
+    /// Whether the draws are independent ones from a normal law about the maximum of the posterior, with the curvature
+    /// there, instead of chains.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub normal_approximation: bool,
     /// Draws at equal distances, of all chains.
     pub kept: Vec<PosteriorDraw>,
     /// 90 % intervals of the weights between different agents.
@@ -74,6 +78,11 @@ impl EdgeInterval {
     }
 }
 
+/// Whether chains with this smallest effective number of draws and largest R-hat are good for intervals.
+pub(crate) fn converged(effective_size: f64, r_hat: f64) -> bool {
+    effective_size >= FEWEST_EFFECTIVE_DRAWS && r_hat < LARGEST_R_HAT
+}
+
 /// To seven significant digits.
 pub(crate) fn rounded(value: f64) -> f64 {
     format!("{value:.6e}").parse().unwrap_or(value)
@@ -94,7 +103,7 @@ pub(crate) fn interval(mut values: Vec<f64>) -> (f64, f64) {
 impl Posterior {
     /// Whether the chains agree and are long enough for intervals.
     pub fn converged(&self) -> bool {
-        self.effective_size >= FEWEST_EFFECTIVE_DRAWS && self.r_hat < LARGEST_R_HAT
+        converged(self.effective_size, self.r_hat)
     }
 
     /// The 90 % interval of δ.
@@ -142,6 +151,7 @@ mod tests {
             draws: 50,
             effective_size: 100.0,
             r_hat: 1.04,
+            normal_approximation: false,
             kept: vec![PosteriorDraw::new(0.1, vec![0.5, 0.5], vec![1.0, 1.0 / 3.0])],
             edges: vec![],
             // Half the logarithm of 1/0.81 and of 1/0.79.

@@ -47,6 +47,36 @@ pub(crate) fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
+/// Weights b of one listener, its own first. Returns its log-strength less that of its other speakers together.
+pub(crate) fn listener_weights(
+    support: &Support,
+    parameters: &[f64],
+    listener: usize,
+    keep: f64,
+    weights: &mut [f64],
+) -> f64 {
+    let layout = AttentionLayout { agents: support.agents() };
+    let speakers = &support.speakers[support.of(listener)];
+    if speakers.len() == 1 {
+        weights[0] = keep;
+        return 0.0;
+    }
+    // Relative to the strongest speaker, so that no exponential overflows.
+    let strongest = speakers[1..].iter().map(|&speaker| parameters[speaker as usize]).fold(f64::NEG_INFINITY, f64::max);
+    let mut total = 0.0;
+    for (weight, &speaker) in weights[1..].iter_mut().zip(&speakers[1..]) {
+        *weight = (parameters[speaker as usize] - strongest).exp();
+        total += *weight;
+    }
+    let odds = parameters[listener] - strongest - total.ln();
+    let deviation = parameters[layout.deviations().start + listener];
+    let share = logistic(parameters[layout.own()] + parameters[layout.blend()] * odds + deviation);
+    weights[0] = keep * share;
+    let scale = keep * (1.0 - share) / total;
+    weights[1..].iter_mut().for_each(|weight| *weight *= scale);
+    odds
+}
+
 /// Weights of all edges, and what their derivatives need.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attention {
@@ -68,34 +98,12 @@ impl Attention {
     /// The same, in place.
     pub(crate) fn set(&mut self, support: &Support, parameters: &[f64]) {
         let layout = AttentionLayout { agents: support.agents() };
-        let (own, blend) = (parameters[layout.own()], parameters[layout.blend()]);
-        let deviations = &parameters[layout.deviations()];
         self.keep = logistic(parameters[layout.keep()]);
         self.weights.resize(support.edges(), 0.0);
         self.odds.resize(layout.agents, 0.0);
         for listener in 0..layout.agents {
-            let edges = support.of(listener);
-            let weights = &mut self.weights[edges.clone()];
-            let speakers = &support.speakers[edges];
-            if speakers.len() == 1 {
-                weights[0] = self.keep;
-                self.odds[listener] = 0.0;
-                continue;
-            }
-            // Relative to the strongest speaker, so that no exponential overflows.
-            let strongest =
-                speakers[1..].iter().map(|&speaker| parameters[speaker as usize]).fold(f64::NEG_INFINITY, f64::max);
-            let mut total = 0.0;
-            for (weight, &speaker) in weights[1..].iter_mut().zip(&speakers[1..]) {
-                *weight = (parameters[speaker as usize] - strongest).exp();
-                total += *weight;
-            }
-            let odds = parameters[listener] - strongest - total.ln();
-            let share = logistic(own + blend * odds + deviations[listener]);
-            self.odds[listener] = odds;
-            weights[0] = self.keep * share;
-            let scale = self.keep * (1.0 - share) / total;
-            weights[1..].iter_mut().for_each(|weight| *weight *= scale);
+            self.odds[listener] =
+                listener_weights(support, parameters, listener, self.keep, &mut self.weights[support.of(listener)]);
         }
     }
 

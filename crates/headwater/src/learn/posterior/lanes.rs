@@ -5,33 +5,33 @@
 pub(crate) const LANES: usize = 8;
 
 /// One number of each parameter vector.
-pub(crate) type Lane = [f64; LANES];
+pub(crate) type Lane<const L: usize = LANES> = [f64; L];
 
 /// The same number in every lane.
 #[inline(always)]
-pub(crate) fn splat(value: f64) -> Lane {
-    [value; LANES]
+pub(crate) fn splat<const L: usize>(value: f64) -> Lane<L> {
+    [value; L]
 }
 
 #[inline(always)]
-pub(crate) fn map(a: Lane, function: impl Fn(f64) -> f64) -> Lane {
+pub(crate) fn map<const L: usize>(a: Lane<L>, function: impl Fn(f64) -> f64) -> Lane<L> {
     std::array::from_fn(|lane| function(a[lane]))
 }
 
 #[inline(always)]
-pub(crate) fn zip(a: Lane, b: Lane, function: impl Fn(f64, f64) -> f64) -> Lane {
+pub(crate) fn zip<const L: usize>(a: Lane<L>, b: Lane<L>, function: impl Fn(f64, f64) -> f64) -> Lane<L> {
     std::array::from_fn(|lane| function(a[lane], b[lane]))
 }
 
 #[inline(always)]
-pub(crate) fn mul(a: Lane, b: Lane) -> Lane {
+pub(crate) fn mul<const L: usize>(a: Lane<L>, b: Lane<L>) -> Lane<L> {
     zip(a, b, |a, b| a * b)
 }
 
 /// `sum += a · b`.
 #[inline(always)]
-pub(crate) fn add_product(sum: &mut Lane, a: Lane, b: Lane) {
-    for lane in 0..LANES {
+pub(crate) fn add_product<const L: usize>(sum: &mut Lane<L>, a: Lane<L>, b: Lane<L>) {
+    for lane in 0..L {
         sum[lane] += a[lane] * b[lane];
     }
 }

@@ -41,6 +41,17 @@ impl Support {
         self.speakers.len()
     }
 
+    /// The edge from a speaker to a listener, if there is one.
+    pub(crate) fn edge(&self, speaker: usize, listener: usize) -> Option<usize> {
+        let edges = self.of(listener);
+        if speaker == listener {
+            return Some(edges.start);
+        }
+        let others = edges.start + 1..edges.end;
+        let found = self.speakers[others.clone()].binary_search(&(speaker as u32));
+        found.ok().map(|place| others.start + place)
+    }
+
     /// The edges of a listener, by number.
     #[inline(always)]
     pub(crate) fn of(&self, listener: usize) -> std::ops::Range<usize> {
@@ -80,7 +91,7 @@ impl Posts {
     }
 
     #[inline(always)]
-    fn at(&self, step: usize) -> &[Observation] {
+    pub(crate) fn at(&self, step: usize) -> &[Observation] {
         &self.observations[self.starts[step]..self.starts[step + 1]]
     }
 
@@ -91,18 +102,18 @@ impl Posts {
 
 /// Parameters of the likelihood of one log-ratio, or derivatives by them, lane by lane.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct MarginalParams {
+pub(crate) struct MarginalParams<const L: usize = LANES> {
     /// B, by edge of the support.
-    pub(crate) weights: Vec<Lane>,
+    pub(crate) weights: Vec<Lane<L>>,
     /// Q, by agent.
-    pub(crate) news: Vec<Lane>,
+    pub(crate) news: Vec<Lane<L>>,
     /// σ².
-    pub(crate) noise: Lane,
+    pub(crate) noise: Lane<L>,
     /// μ, by episode and agent.
-    pub(crate) levels: Vec<Lane>,
+    pub(crate) levels: Vec<Lane<L>>,
 }
 
-impl MarginalParams {
+impl<const L: usize> MarginalParams<L> {
     pub(crate) fn zeros(support: &Support, posts: &Posts) -> Self {
         MarginalParams {
             weights: vec![splat(0.0); support.edges()],
@@ -322,7 +333,7 @@ fn transpose(matrix: &mut [Lane], size: usize) {
     }
 }
 
-const LOG_TWO_PI: f64 = 1.837_877_066_409_345_3;
+pub(crate) const LOG_TWO_PI: f64 = 1.837_877_066_409_345_3;
 
 struct WithGradient<'a, 'b> {
     filter: &'a mut Filter<'b>,

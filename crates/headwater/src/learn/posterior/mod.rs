@@ -5,14 +5,20 @@
 //!   exact likelihood with its gradient, `attention` the weights made of strengths, `target` adds the priors, and
 //!   `sampler` moves the chains.
 
+pub(crate) mod arrow;
 pub(crate) mod attention;
 pub mod diagnostics;
+pub(crate) mod filter;
 pub(crate) mod lanes;
+pub(crate) mod large;
 pub(crate) mod marginal;
 pub(crate) mod sampler;
+pub(crate) mod score;
 pub(crate) mod strengths;
 pub(crate) mod target;
 pub mod trajectory;
+
+pub(crate) use strengths::{forecast_skill, is_large, learn};
 
 use crate::error::require;
 use crate::learn::state_space::StateSpaceParams;

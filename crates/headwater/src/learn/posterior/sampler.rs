@@ -9,6 +9,7 @@ use faer::{Mat, Side};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
 
 /// Step lengths that a search along a line tries at once.
 const LENGTHS: [f64; 16] = [4.0, 2.0, 1.5, 1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02, 0.01, 0.003, 0.001, 1e-4];
@@ -16,27 +17,48 @@ const LENGTHS: [f64; 16] = [4.0, 2.0, 1.5, 1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1
 /// Pairs of steps and changes of the gradient that the search remembers.
 const MEMORY: usize = 30;
 
-/// The search ends when it gains less than this.
+/// Share of the gain expected from the slope with which a whole step is taken without trying others.
+const SUFFICIENT: f64 = 0.1;
+
+/// A thorough search ends when it gains less than this.
 const SMALLEST_GAIN: f64 = 1e-4;
 
 /// Displacement of the finite differences of the gradient.
 const DISPLACEMENT: f64 = 1e-4;
 
 /// Smallest curvature in any direction; the variables are logarithms and log-odds, or about as large.
-const SMALLEST_CURVATURE: f64 = 0.05;
+pub(crate) const SMALLEST_CURVATURE: f64 = 0.05;
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+/// How long to search for a maximum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Search {
+    pub(crate) steps: usize,
+    /// The search ends when it gains less than this.
+    pub(crate) smallest_gain: f64,
+    /// Whether to try the whole step alone first: for densities that are costly to evaluate.
+    pub(crate) frugal: bool,
+}
+
+impl Search {
+    /// For densities that are evaluated at many points almost as fast as at one.
+    pub(crate) fn thorough(steps: usize) -> Self {
+        Search { steps, smallest_gain: SMALLEST_GAIN, frugal: false }
+    }
+}
+
 /// A point of high density by the limited-memory BFGS method, with its evaluation. `scales` are typical changes of the
-/// variables.
+/// variables; `each` is called after every step.
 pub(crate) fn maximise(
     density: &impl Density,
     start: Vec<f64>,
-    scales: &Scaling,
+    scales: &impl Metric,
     fixed: &[usize],
-    steps: usize,
+    search: Search,
+    each: &dyn Fn(),
 ) -> Result<(Vec<f64>, Evaluation), Error> {
     let mut point = start;
     let evaluate = |points: &[Vec<f64>]| -> Result<Vec<Evaluation>, Error> {
@@ -48,8 +70,9 @@ pub(crate) fn maximise(
     };
     let mut here = evaluate(std::slice::from_ref(&point))?.swap_remove(0);
     let mut pairs: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
-    for _ in 0..steps {
+    for _ in 0..search.steps {
         progress::check()?;
+        each();
         let mut direction = here.gradient.clone();
         let mut shares = Vec::new();
         for (moved, bent) in pairs.iter().rev() {
@@ -68,11 +91,22 @@ pub(crate) fn maximise(
             direction.iter_mut().zip(moved).for_each(|(to, moved)| *to += (share - back) * moved);
         }
         fixed.iter().for_each(|&place| direction[place] = 0.0);
-        let tried: Vec<Vec<f64>> = LENGTHS
-            .iter()
-            .map(|length| point.iter().zip(&direction).map(|(at, by)| at + length * by).collect())
-            .collect();
-        let found = evaluate(&tried)?;
+        let along = |lengths: &[f64]| -> Vec<Vec<f64>> {
+            lengths
+                .iter()
+                .map(|length| point.iter().zip(&direction).map(|(at, by)| at + length * by).collect())
+                .collect()
+        };
+        let mut tried = along(&[1.0]);
+        let mut found = Vec::new();
+        if search.frugal {
+            found = evaluate(&tried)?;
+        }
+        let slope = dot(&direction, &here.gradient);
+        if !found.iter().any(|found| found.value - here.value > SUFFICIENT * slope) {
+            tried = along(&LENGTHS);
+            found = evaluate(&tried)?;
+        }
         let best = (0..found.len()).max_by(|&a, &b| found[a].value.total_cmp(&found[b].value)).unwrap_or(0);
         let gain = found[best].value - here.value;
         if gain.is_nan() || gain <= 0.0 {
@@ -92,7 +126,7 @@ pub(crate) fn maximise(
         }
         point.clone_from(&tried[best]);
         here = found[best].clone();
-        if gain < SMALLEST_GAIN {
+        if gain < search.smallest_gain {
             break;
         }
     }
@@ -100,6 +134,45 @@ pub(crate) fn maximise(
 }
 
 /// Coordinates in which a density is about standard normal: θ = centre + S y.
+pub(crate) trait Metric: Sync {
+    /// The point with coordinates zero.
+    fn centre(&self) -> &[f64];
+
+    /// S y.
+    fn spread(&self, y: &[f64]) -> Vec<f64>;
+
+    /// Sᵀ g.
+    fn pull(&self, gradient: &[f64]) -> Vec<f64>;
+
+    /// Multiplies the scale of each coordinate by the root of its variance, where the metric can.
+    fn rescale(&mut self, _variances: &[f64]) -> bool {
+        false
+    }
+
+    /// S Sᵀ g.
+    fn precondition(&self, gradient: &[f64]) -> Vec<f64> {
+        self.spread(&self.pull(gradient))
+    }
+
+    /// The point with these coordinates.
+    fn point(&self, y: &[f64]) -> Vec<f64> {
+        self.spread(y).iter().zip(self.centre()).map(|(by, centre)| centre + by).collect()
+    }
+
+    /// The coordinates of a point.
+    #[cfg(test)]
+    fn coordinates(&self, point: &[f64]) -> Vec<f64> {
+        use faer::linalg::solvers::Solve;
+        let size = point.len();
+        let unit = |place: usize| (0..size).map(|other| f64::from(u8::from(other == place))).collect::<Vec<f64>>();
+        let columns: Vec<Vec<f64>> = (0..size).map(|place| self.spread(&unit(place))).collect();
+        let root = Mat::from_fn(size, size, |row, column| columns[column][row]);
+        let off = Mat::from_fn(size, 1, |row, _| point[row] - self.centre()[row]);
+        root.partial_piv_lu().solve(&off).col_as_slice(0).to_vec()
+    }
+}
+
+/// A [`Metric`] with a dense S.
 #[derive(Debug, Clone)]
 pub(crate) struct Scaling {
     pub(crate) centre: Vec<f64>,
@@ -156,12 +229,17 @@ impl Scaling {
         Ok(Scaling { centre, root })
     }
 
-    /// S Sᵀ g.
-    fn precondition(&self, gradient: &[f64]) -> Vec<f64> {
-        self.spread(&self.pull(gradient))
+    /// Variance of a variable under the normal approximation.
+    pub(crate) fn variance(&self, place: usize) -> f64 {
+        (0..self.root.ncols()).map(|column| self.root[(place, column)].powi(2)).sum()
+    }
+}
+
+impl Metric for Scaling {
+    fn centre(&self) -> &[f64] {
+        &self.centre
     }
 
-    /// S y.
     fn spread(&self, y: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; y.len()];
         for (column, value) in y.iter().enumerate() {
@@ -171,19 +249,8 @@ impl Scaling {
         out
     }
 
-    /// Sᵀ g.
     fn pull(&self, gradient: &[f64]) -> Vec<f64> {
         (0..gradient.len()).map(|column| dot(self.root.col_as_slice(column), gradient)).collect()
-    }
-
-    /// The point with these coordinates.
-    pub(crate) fn point(&self, y: &[f64]) -> Vec<f64> {
-        self.spread(y).iter().zip(&self.centre).map(|(by, centre)| centre + by).collect()
-    }
-
-    /// Variance of a variable under the normal approximation.
-    pub(crate) fn variance(&self, place: usize) -> f64 {
-        (0..self.root.ncols()).map(|column| self.root[(place, column)].powi(2)).sum()
     }
 }
 
@@ -197,10 +264,39 @@ const JITTER: (f64, f64) = (0.6, 1.3);
 /// Most leapfrog steps of a trajectory.
 const MOST_LEAPS: usize = 40;
 
+/// Draws that the expected variance one counts for beside measured ones, which are correlated.
+const EXPECTED: f64 = 60.0;
+
+/// Sums of coordinates and of their squares.
+#[derive(Debug, Clone)]
+struct Moments {
+    count: f64,
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Moments {
+    fn new(size: usize) -> Self {
+        Moments { count: 0.0, sums: vec![0.0; size], squares: vec![0.0; size] }
+    }
+
+    fn add(&mut self, position: &[f64]) {
+        self.count += 1.0;
+        self.sums.iter_mut().zip(position).for_each(|(sum, value)| *sum += value);
+        self.squares.iter_mut().zip(position).for_each(|(sum, value)| *sum += value * value);
+    }
+
+    /// Variances, drawn towards one.
+    fn variances(&self) -> Vec<f64> {
+        let variance = |(sum, square): (&f64, &f64)| (square - sum * sum / self.count).max(0.0);
+        self.sums.iter().zip(&self.squares).map(|pair| (variance(pair) + EXPECTED) / (self.count + EXPECTED)).collect()
+    }
+}
+
 /// Hamiltonian Monte Carlo: several chains side by side.
 #[derive(Debug, Clone)]
-pub(crate) struct Chains {
-    scaling: Scaling,
+pub(crate) struct Chains<M = Scaling> {
+    pub(crate) metric: M,
     /// Positions in the scaled coordinates.
     positions: Vec<Vec<f64>>,
     current: Vec<Evaluation>,
@@ -214,17 +310,12 @@ pub(crate) struct Chains {
     centre: f64,
     pub(crate) accepted: f64,
     pub(crate) leaps: usize,
+    measured: Option<Moments>,
 }
 
-impl Chains {
+impl<M: Metric> Chains<M> {
     /// Chains that start from a normal law about the centre of the scaling, `spread` times as wide as it.
-    pub(crate) fn new(
-        density: &impl Density,
-        scaling: Scaling,
-        chains: usize,
-        spread: f64,
-        seed: u64,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(density: &impl Density, metric: M, chains: usize, spread: f64, seed: u64) -> Result<Self, Error> {
         let stream = |number: u64| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(number);
@@ -234,7 +325,7 @@ impl Chains {
         let size = density.size();
         let mut positions: Vec<Vec<f64>> =
             rngs.iter_mut().map(|rng| (0..size).map(|_| spread * normal(rng)).collect()).collect();
-        let mut current = density.evaluate(&positions.iter().map(|y| scaling.point(y)).collect::<Vec<_>>())?;
+        let mut current = density.evaluate(&positions.iter().map(|y| metric.point(y)).collect::<Vec<_>>())?;
         // A start of density zero is drawn together with the centre.
         for _ in 0..20 {
             if current.iter().all(|here| here.value.is_finite()) {
@@ -245,11 +336,11 @@ impl Chains {
                     position.iter_mut().for_each(|value| *value *= 0.7);
                 }
             }
-            current = density.evaluate(&positions.iter().map(|y| scaling.point(y)).collect::<Vec<_>>())?;
+            current = density.evaluate(&positions.iter().map(|y| metric.point(y)).collect::<Vec<_>>())?;
         }
         let step = 1.0 / (size as f64).powf(0.25);
         Ok(Chains {
-            scaling,
+            metric,
             positions,
             current,
             rngs,
@@ -261,23 +352,13 @@ impl Chains {
             centre: (2.0 * step).ln(),
             accepted: 0.0,
             leaps: 0,
+            measured: None,
         })
     }
 
     /// The parameters of each chain.
     pub(crate) fn points(&self) -> Vec<Vec<f64>> {
-        self.positions.iter().map(|y| self.scaling.point(y)).collect()
-    }
-
-    /// Continues the first chain from a point under another density.
-    #[cfg(test)]
-    pub(crate) fn restart(&mut self, density: &impl Density, point: &[f64]) -> Result<(), Error> {
-        use faer::linalg::solvers::Solve;
-        let off = Mat::from_fn(point.len(), 1, |row, _| point[row] - self.scaling.centre[row]);
-        let position = self.scaling.root.partial_piv_lu().solve(&off);
-        self.positions = vec![position.col_as_slice(0).to_vec()];
-        self.current = density.evaluate(&[point.to_vec()])?;
-        Ok(())
+        self.positions.iter().map(|y| self.metric.point(y)).collect()
     }
 
     /// One trajectory of every chain. While adapting, the step follows the acceptance.
@@ -294,21 +375,24 @@ impl Chains {
         let mut positions = self.positions.clone();
         let mut here = self.current.clone();
         for leap in 0..leaps {
-            for chain in 0..positions.len() {
-                let pulled = self.scaling.pull(&here[chain].gradient);
-                // Two half kicks between drifts are one whole.
-                let kick = if leap == 0 { 0.5 * step } else { step };
-                for ((position, momentum), slope) in positions[chain].iter_mut().zip(&mut momenta[chain]).zip(&pulled) {
-                    *momentum += kick * slope;
-                    *position += step * *momentum;
-                }
-            }
-            here = density.evaluate(&positions.iter().map(|y| self.scaling.point(y)).collect::<Vec<_>>())?;
+            // Two half kicks between drifts are one whole.
+            let kick = if leap == 0 { 0.5 * step } else { step };
+            let points: Vec<Vec<f64>> = (positions.par_iter_mut().zip(&mut momenta).zip(&here))
+                .map(|((position, momentum), here)| {
+                    let pulled = self.metric.pull(&here.gradient);
+                    for ((position, momentum), slope) in position.iter_mut().zip(momentum).zip(&pulled) {
+                        *momentum += kick * slope;
+                        *position += step * *momentum;
+                    }
+                    self.metric.point(position)
+                })
+                .collect();
+            here = density.evaluate(&points)?;
             self.leaps += 1;
         }
         let mut mean = 0.0;
         for chain in 0..positions.len() {
-            let pulled = self.scaling.pull(&here[chain].gradient);
+            let pulled = self.metric.pull(&here[chain].gradient);
             for (momentum, slope) in momenta[chain].iter_mut().zip(&pulled) {
                 *momentum += 0.5 * step * slope;
             }
@@ -319,6 +403,9 @@ impl Chains {
                 self.positions[chain] = std::mem::take(&mut positions[chain]);
                 self.current[chain] = std::mem::take(&mut here[chain]);
             }
+        }
+        if let Some(measured) = &mut self.measured {
+            self.positions.iter().for_each(|position| measured.add(position));
         }
         self.accepted = mean;
         if adapt {
@@ -338,11 +425,37 @@ impl Chains {
         self.step = log_step.exp().clamp(1e-3, 2.0);
     }
 
+    /// From now on the variances of the coordinates are measured.
+    pub(crate) fn begin_rescaling(&mut self) {
+        self.measured = Some(Moments::new(self.positions[0].len()));
+    }
+
+    /// Gives every coordinate about unit variance, where the metric can; ends the measurement.
+    pub(crate) fn rescale(&mut self) {
+        let Some(measured) = self.measured.take() else { return };
+        let variances = measured.variances();
+        if self.metric.rescale(&variances) {
+            for position in &mut self.positions {
+                position.iter_mut().zip(&variances).for_each(|(value, variance)| *value /= variance.sqrt());
+            }
+        }
+    }
+
     /// Ends the adaptation: the step is its average from now on.
     pub(crate) fn settle(&mut self) {
         if self.adapted > 0.0 {
             self.step = self.averaged.exp().clamp(1e-3, 2.0);
         }
+    }
+}
+
+#[cfg(test)]
+impl<M: Metric> Chains<M> {
+    /// Continues the first chain from a point under another density.
+    pub(crate) fn restart(&mut self, density: &impl Density, point: &[f64]) -> Result<(), Error> {
+        self.positions = vec![self.metric.coordinates(point)];
+        self.current = density.evaluate(&[point.to_vec()])?;
+        Ok(())
     }
 }
 

@@ -3,26 +3,41 @@
 //! In: a panel of two hypotheses and who may hear whom. Out: a [`StrengthsPosterior`]: draws of the network, δ and the
 //! evidence, with their convergence.
 
-use super::attention::Attention;
+use super::arrow::ArrowMetric;
+use super::attention::{Attention, listener_weights};
 use super::diagnostics::{effective_size, r_hat};
+use super::filter::{self, Audience};
 use super::lanes::LANES;
-use super::marginal::{Observation, Posts, Support};
-use super::sampler::{Chains, Scaling, maximise};
+use super::marginal::{MarginalParams, Observation, Posts, Support};
+use super::sampler::{Chains, Metric, Scaling, Search, maximise};
 use super::target::{
     DRIFT_FREEDOM, Density, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio, StrengthsTarget,
     UnknownVariance, Variances,
 };
-use super::{SAMPLING, SamplingParams};
+use super::trajectory::{Observations, SparseDynamics, Trajectory};
+use super::{SAMPLING, SamplingParams, large};
 use crate::influence::signed_shares;
 use crate::learn::gsl::Constraint;
-use crate::learn::state_space::{SeriesSummary, StateSpaceParams};
+use crate::learn::method::Method;
+use crate::learn::regressors::DistinctAgents;
+use crate::learn::state_space::{self, SeriesSummary, StateSpaceParams};
 use crate::model::posterior::{EdgeInterval, Posterior, PosteriorDraw, interval, rounded};
-use crate::model::{Innovation, WeightKind};
+use crate::model::{self, ColumnDiagnostics, Innovation, Skill, Smoothing, WeightKind};
 use crate::{Combination, Error, Evidence, Model, Panel, progress};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
 
-/// Largest product of observations and squared number of agents: about a second for every step of the chains on two
-/// cores, and ten minutes in all.
-const MOST_WORK: usize = 300_000_000;
+/// Largest product of observations and squared number of agents for the exact likelihood; beyond it the filter's covariance
+/// is kept diagonal, and the draws are moved by the difference between the maxima.
+const MOST_WORK: usize = 30_000_000;
+
+/// Most steps × edges for chains: about two minutes of one core. Beyond, draws are from the normal approximation.
+const MOST_SAMPLED: usize = 2_000_000;
+
+/// Most agents for expectation-maximisation with a dense covariance, where strengths on a graph can do without.
+const MOST_DENSE: usize = 60;
 
 /// Initial δ, self-weight, and share of news in the variance of beliefs.
 const FIRST: (f64, f64, f64) = (0.1, 0.2, 0.3);
@@ -41,20 +56,31 @@ const WARM_UP: usize = 60;
 /// Draws of each chain between two checks of convergence.
 const BETWEEN_CHECKS: usize = 20;
 
-/// Draws that are kept for intervals, at most.
+/// Draws that are kept for intervals: at most, at least, and the numbers in all of them that a model file has room for.
 const MOST_KEPT: usize = 500;
+const FEWEST_KEPT: usize = 100;
+const MOST_NUMBERS: usize = 2_000_000;
 
-/// Whether the posterior of this model can be sampled: speaker strengths on a graph, two hypotheses, no common trend, and
-/// not too many agents and posts.
+/// Relative error of the smoothed beliefs, of which only the sign of a mean matters.
+const SMOOTHED: f64 = 1e-4;
+
+/// Name of the progress stage in which the maximum is found.
+const APPROXIMATING: &str = "approximating the posterior";
+
+/// Whether the posterior of this model can be sampled: speaker strengths on a graph, two hypotheses, no common trend.
 pub(crate) fn applies(panel: &Panel, params: &StateSpaceParams) -> bool {
-    let observations: usize =
-        (0..panel.steps()).map(|step| (0..panel.agents()).filter(|&k| panel.posts(step, k) > 0).count()).sum();
     params.kind() == WeightKind::Strengths
         && params.support.is_some()
         && params.constraint == Constraint::Simplex
         && params.common.is_none()
         && panel.ratios() == 1
-        && observations.saturating_mul(panel.agents().pow(2)) <= MOST_WORK
+}
+
+/// Whether a network is learned without expectation-maximisation, which takes N³ operations a step: strengths on a graph of
+/// more agents than that is good for.
+pub(crate) fn is_large(panel: &Panel, params: &StateSpaceParams) -> bool {
+    let strengths = StateSpaceParams { weights: params.weights.or(Some(WeightKind::Strengths)), ..params.clone() };
+    panel.agents() > MOST_DENSE && applies(panel, &strengths)
 }
 
 /// The observations of one log-ratio of a panel, as one episode.
@@ -95,7 +121,10 @@ pub(crate) fn prepare(panel: &Panel, steps: usize, support: &[Vec<usize>], adapt
         })
         .collect();
     let variances = Variances::Held([OF_STRENGTHS.variance, OF_DEVIATIONS.variance, OF_NEWS.variance]);
-    let target = StrengthsTarget { support, ratios, variances, adaptation, log_scales: OF_LOG_SCALES };
+    let observations: usize = ratios.iter().map(|ratio| ratio.posts.observations.len()).sum();
+    let exact = observations.saturating_mul(agents.pow(2)) <= MOST_WORK;
+    let audience = (!exact).then(|| Audience::new(&support));
+    let target = StrengthsTarget { support, audience, ratios, variances, adaptation, log_scales: OF_LOG_SCALES };
     let layout = target.attention();
     let mut start = vec![0.0; target.size()];
     let mut scales = vec![1.0; target.size()];
@@ -141,7 +170,12 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// The variance that maximises the expected density of numbers with these means and variances.
-fn likeliest(law: UnknownVariance, values: &[f64], centre: f64, variances: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn likeliest(
+    law: UnknownVariance,
+    values: &[f64],
+    centre: f64,
+    variances: impl Iterator<Item = f64>,
+) -> f64 {
     let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() + variances.sum::<f64>();
     (law.freedom * law.variance + squares) / (law.freedom + values.len() as f64)
 }
@@ -155,7 +189,7 @@ fn approximate(prepared: &mut Prepared, each: &dyn Fn()) -> Result<Scaling, Erro
     let fixed: Vec<usize> = (0..target.ratios.len()).map(|number| target.ratio(number).drift_scale()).collect();
     for round in 0..ROUNDS {
         let steps = if round == 0 { SEARCH.0 } else { SEARCH.1 };
-        point = maximise(target, point, &scaling, &fixed, steps)?.0;
+        point = maximise(target, point, &scaling, &fixed, Search::thorough(steps), &|| ())?.0;
         scaling = Scaling::from_curvature(target, point.clone(), scales, each)?;
         if round + 1 == ROUNDS {
             break;
@@ -203,19 +237,23 @@ fn drift_scale(target: &StrengthsTarget, point: &[f64], scaling: &Scaling, numbe
             (drifts[number * count + cell] - centre).powi(2) + variance
         })
         .collect();
-    let mut scale = (2.0 * point[places.drift_scale()]).exp();
+    likeliest_scale(&squares, point[places.drift_scale()])
+}
+
+/// The logarithm of the scale of a Student law that fits numbers with these expected squares, from a first value.
+pub(crate) fn likeliest_scale(squares: &[f64], first: f64) -> f64 {
+    let mut scale = (2.0 * first).exp();
     for _ in 0..30 {
         let weighed = |square: &f64| (DRIFT_FREEDOM + 1.0) * square / (DRIFT_FREEDOM + square / scale);
-        scale = squares.iter().map(weighed).sum::<f64>() / count as f64;
+        scale = squares.iter().map(weighed).sum::<f64>() / squares.len() as f64;
     }
     0.5 * scale.ln()
 }
 
 /// What a draw of the parameters means.
 struct Draw {
-    /// A, by edge of the support.
-    weights: Vec<f64>,
-    strengths: Vec<f64>,
+    /// The parameters of the weights.
+    attention: Vec<f64>,
     adaptation: f64,
     centrality: Vec<f64>,
     /// δL̄ of the first episode.
@@ -244,8 +282,7 @@ fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<Draw, Error> {
     let influence: Vec<f64> = centrality.iter().zip(&drifts).map(|(u, drift)| u * drift).collect();
     let places = target.ratio(0);
     Ok(Draw {
-        weights,
-        strengths: point[target.attention().strengths()].to_vec(),
+        attention: point[..target.attention().size()].to_vec(),
         adaptation: 1.0 - attention.keep,
         centrality,
         shares: signed_shares(&influence).unwrap_or(influence),
@@ -261,6 +298,8 @@ pub(crate) struct StrengthsPosterior {
     chains: Vec<Vec<Draw>>,
     effective_size: f64,
     r_hat: f64,
+    /// Whether the draws are from the normal law about the maximum.
+    normal: bool,
 }
 
 /// Samples the posterior until the chains have converged, have made `sampling.draws` draws each, or are asked to finish.
@@ -272,42 +311,238 @@ pub(crate) fn sample(
     sampling.check()?;
     let support = params.support.as_deref().unwrap_or_default();
     let mut prepared = prepare(panel, panel.steps(), support, params.adaptation);
-    let stage = progress::stage("approximating the posterior", 0);
-    let scaling = approximate(&mut prepared, &|| ())?;
-    drop(stage);
-    let mut target = prepared.target;
+    if prepared.target.audience.is_some() {
+        let metric = search(&mut prepared, sampling.seed)?;
+        let shift = shift(&prepared.target, &metric, sampling.seed)?;
+        run(prepared.target, metric, &shift, sampling)
+    } else {
+        let stage = progress::stage(APPROXIMATING, 0);
+        let scaling = approximate(&mut prepared, &|| ())?;
+        drop(stage);
+        let shift = vec![0.0; prepared.start.len()];
+        run(prepared.target, scaling, &shift, sampling)
+    }
+}
+
+/// The maximum of the approximate density of a large network, with its curvature.
+fn search(prepared: &mut Prepared, seed: u64) -> Result<ArrowMetric, Error> {
+    let stage = progress::stage(APPROXIMATING, large::SEARCH_STEPS as u64);
+    large::approximate(prepared, seed, &|| stage.advance())
+}
+
+/// From the maximum of the approximate density to that of the exact one.
+fn shift(target: &StrengthsTarget, metric: &ArrowMetric, seed: u64) -> Result<Vec<f64>, Error> {
+    let stage = progress::stage("correcting the approximation", large::CLIMB as u64);
+    let reached = large::climb(target, metric, seed, &|| stage.advance())?;
+    Ok(reached.iter().zip(metric.centre()).map(|(a, b)| a - b).collect())
+}
+
+fn moved(point: &[f64], by: &[f64]) -> Vec<f64> {
+    point.iter().zip(by).map(|(at, by)| at + by).collect()
+}
+
+/// Runs the chains; the draws are moved by `shift`.
+fn run<M: Metric>(
+    mut target: StrengthsTarget,
+    metric: M,
+    shift: &[f64],
+    sampling: &SamplingParams,
+) -> Result<StrengthsPosterior, Error> {
     target.variances = Variances::Integrated;
     let count = sampling.chains.next_multiple_of(LANES);
-    let mut chains = Chains::new(&target, scaling, count, 1.0, sampling.seed)?;
+    let mut chains = Chains::new(&target, metric, count, 1.0, sampling.seed)?;
     let mut posterior = StrengthsPosterior {
         chains: (0..count).map(|_| Vec::new()).collect(),
         support: target.support.clone(),
         effective_size: 0.0,
         r_hat: f64::INFINITY,
+        normal: false,
     };
     // Usually the third check is passed.
     let expected = sampling.draws.min(3 * BETWEEN_CHECKS);
     let stage = progress::stage(SAMPLING, (WARM_UP + expected) as u64);
-    for _ in 0..WARM_UP {
+    for number in 0..WARM_UP {
         chains.advance(&target, true)?;
+        if number == WARM_UP / 2 {
+            chains.begin_rescaling();
+        } else if number == 3 * WARM_UP / 4 {
+            chains.rescale();
+        }
         stage.advance();
     }
     chains.settle();
     for number in 1..=sampling.draws {
         chains.advance(&target, false)?;
         stage.at((WARM_UP + number.min(expected)) as u64);
-        for (kept, point) in posterior.chains.iter_mut().zip(chains.points()) {
-            kept.push(derive(&target, &point)?);
+        let draws: Vec<Result<Draw, Error>> =
+            chains.points().into_par_iter().map(|point| derive(&target, &moved(&point, shift))).collect();
+        for (kept, draw) in posterior.chains.iter_mut().zip(draws) {
+            kept.push(draw?);
         }
         let finishing = progress::finishing() && number >= 4;
         if number % BETWEEN_CHECKS == 0 || number == sampling.draws || finishing {
             posterior.check();
-            if finishing || posterior.summary().converged() {
+            if finishing || posterior.converged() {
                 break;
             }
         }
     }
     Ok(posterior)
+}
+
+/// Independent draws from the normal law with the curvature of the metric about the maximum.
+fn normal_draws(
+    target: &StrengthsTarget,
+    metric: &ArrowMetric,
+    shift: &[f64],
+    sampling: &SamplingParams,
+) -> Result<StrengthsPosterior, Error> {
+    sampling.check()?;
+    let stage = progress::stage("drawing from the normal approximation", sampling.draws as u64);
+    let draws: Vec<Result<Draw, Error>> = (0..sampling.draws as u64)
+        .into_par_iter()
+        .map(|number| {
+            progress::check()?;
+            let mut rng = ChaCha8Rng::seed_from_u64(sampling.seed);
+            rng.set_stream(number);
+            let y: Vec<f64> = (0..target.size()).map(|_| StandardNormal.sample(&mut rng)).collect();
+            let draw = derive(target, &moved(&metric.point(&y), shift))?;
+            stage.advance();
+            Ok(draw)
+        })
+        .collect();
+    Ok(StrengthsPosterior {
+        support: target.support.clone(),
+        chains: vec![draws.into_iter().collect::<Result<_, _>>()?],
+        effective_size: sampling.draws as f64,
+        r_hat: 1.0,
+        normal: true,
+    })
+}
+
+/// Learns speaker strengths on a graph of many agents: from the maximum of the posterior, and from draws where `params` ask
+/// for them.
+pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Error> {
+    let params = StateSpaceParams { weights: Some(WeightKind::Strengths), ..params.clone() };
+    state_space::check(panel, panel.steps(), &params)?;
+    let agents = panel.agents();
+    let distinct = DistinctAgents::from_panel(&panel.clone().carry_forward().0);
+    if distinct.regressors.is_empty() {
+        return Err(Error::Undefined {
+            what: "a network",
+            reason: "no agent's beliefs change: there is nothing to learn from".into(),
+        });
+    }
+    let support = params.support.as_deref().unwrap_or_default();
+    let seed = params.sampling.unwrap_or_default().seed;
+    let mut prepared = prepare(panel, panel.steps(), support, params.adaptation);
+    // The exact likelihood has a metric of its own, which this function does not use.
+    let audience = Audience::new(&prepared.target.support);
+    prepared.target.audience.get_or_insert(audience);
+    let metric = search(&mut prepared, seed)?;
+    let target = prepared.target;
+    let shift = shift(&target, &metric, seed)?;
+    let reached = moved(metric.centre(), &shift);
+    let log_likelihood = target.evaluate(std::slice::from_ref(&reached))?.swap_remove(0).value;
+    let (believed, draw) = (smoothed(panel, &target, &reached)?, derive(&target, &reached)?);
+    let adaptation = draw.adaptation;
+    let work = panel.steps().saturating_mul(target.support.edges());
+    let posterior = match &params.sampling {
+        Some(sampling) if work <= MOST_SAMPLED => {
+            sampling.check()?;
+            run(target, metric, &shift, sampling)?
+        }
+        Some(sampling) => normal_draws(&target, &metric, &shift, sampling)?,
+        None => StrengthsPosterior {
+            support: target.support.clone(),
+            chains: vec![vec![draw]],
+            effective_size: 0.0,
+            r_hat: f64::INFINITY,
+            normal: false,
+        },
+    };
+    let combination = Combination::from_triplets((0..agents).map(|agent| (agent, agent, 1.0)).collect(), agents)?;
+    let evidence = Evidence::from_rows(vec![0.0; agents], agents, 1)?;
+    let method = Method::StateSpace(params.clone());
+    // What is learned is filled in from the draws.
+    let mut model = Model::new(panel.roster().clone(), combination, evidence, adaptation, method);
+    model.diagnostics.columns =
+        panel.roster().agents().iter().map(|name| ColumnDiagnostics::statistical(name, 1)).collect();
+    model.diagnostics.evidence_steps = Some(panel.steps() - 1);
+    model.diagnostics.steps = Some(panel.steps());
+    model.diagnostics.warnings = distinct.warnings(panel);
+    model.diagnostics.smoothing = Some(Smoothing {
+        log_likelihood,
+        rounds: large::CLIMB,
+        converged: true,
+        noise: Vec::new(),
+        weights: WeightKind::Strengths,
+        shrinkage: params.shrinkage,
+        selection: None,
+        adaptation_given: params.adaptation.is_some(),
+        strengths: None,
+        self_weight: None,
+        common: None,
+    });
+    posterior.apply(&mut model)?;
+    if params.sampling.is_none() {
+        model.diagnostics.posterior = None;
+        model.diagnostics.evidence_errors = None;
+    }
+    model.truth = Some(model::settled(&believed, model.adaptation));
+    model.diagnostics.skill = forecast_skill(panel, &params)?;
+    Ok(model)
+}
+
+/// The posterior means of the hidden beliefs at these parameters, as a panel.
+fn smoothed(panel: &Panel, target: &StrengthsTarget, point: &[f64]) -> Result<Panel, Error> {
+    let (agents, places) = (panel.agents(), target.ratio(0));
+    let attention = Attention::new(&target.support, point);
+    let mut dynamics = SparseDynamics::from_support(&target.support, attention.weights);
+    dynamics.innovation = point[places.news()].iter().map(|news| news.exp()).collect();
+    dynamics.first_variance.clone_from(&target.ratios[0].first);
+    let (levels, noise) = (&point[places.levels()], point[places.noise()].exp());
+    let (mut means, mut precisions) = (vec![0.0; panel.steps() * agents], vec![0.0; panel.steps() * agents]);
+    for step in 0..panel.steps() {
+        for one in target.ratios[0].posts.at(step) {
+            let cell = step * agents + one.agent as usize;
+            means[cell] = one.value - levels[one.agent as usize];
+            precisions[cell] = 1.0 / (noise * one.share);
+        }
+    }
+    let observations = Observations::new(agents, means, precisions)?;
+    let mut beliefs = Trajectory::new(&dynamics, &observations)?.mean(SMOOTHED)?;
+    beliefs.iter_mut().enumerate().for_each(|(cell, belief)| *belief += levels[cell % agents]);
+    Panel::complete(panel.roster().clone(), beliefs)
+}
+
+/// Skill of forecasts of the last fifth of a panel, by the approximate maximum for the rest.
+pub(crate) fn forecast_skill(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
+    let seed = params.sampling.unwrap_or_default().seed;
+    let seen = state_space::first_held_out(panel);
+    if state_space::check(panel, seen, params).is_err() {
+        return Ok(None);
+    }
+    let _stage = progress::stage("forecasting held-out steps", 0);
+    let support = params.support.as_deref().unwrap_or_default();
+    let mut prepared = prepare(panel, seen, support, params.adaptation);
+    let audience = Audience::new(&prepared.target.support);
+    prepared.target.audience.get_or_insert(audience);
+    let metric = large::approximate(&mut prepared, seed, &|| ())?;
+    let all = posts(panel, 0, panel.steps());
+    let target = &prepared.target;
+    let point = target.pinned(metric.centre());
+    let places = target.ratio(0);
+    let one = |value: f64| [value];
+    let given = MarginalParams::<1> {
+        weights: Attention::new(&target.support, &point).weights.into_iter().map(one).collect(),
+        news: point[places.news()].iter().map(|news| [news.exp()]).collect(),
+        noise: [point[places.noise()].exp()],
+        levels: point[places.levels()].iter().copied().map(one).collect(),
+    };
+    let errors = filter::forecast_errors(&target.support, &all, &target.ratios[0].first, &given);
+    let error = errors[all.starts[seen]..].iter().map(|error| error * error).sum();
+    Ok(state_space::skill_of(panel, error))
 }
 
 impl StrengthsPosterior {
@@ -337,28 +572,47 @@ impl StrengthsPosterior {
         self.mean(|draw| (of(draw) - centre).powi(2))
     }
 
+    /// Whether the chains agree and are long enough for intervals.
+    fn converged(&self) -> bool {
+        crate::model::posterior::converged(self.effective_size, self.r_hat)
+    }
+
+    /// Weights A of a listener, its own first, of a draw.
+    fn weights(&self, draw: &Draw, listener: usize) -> Vec<f64> {
+        let mut weights = vec![0.0; self.support.of(listener).len()];
+        listener_weights(&self.support, &draw.attention, listener, 1.0, &mut weights);
+        weights
+    }
+
     /// What is kept of it in a model.
     fn summary(&self) -> Posterior {
         let (agents, length) = (self.support.agents(), self.chains[0].len());
         let total = self.chains.len() * length;
-        let every = total.div_ceil(MOST_KEPT).max(1);
+        let most = (MOST_NUMBERS / (2 * agents)).clamp(FEWEST_KEPT, MOST_KEPT);
+        let every = total.div_ceil(most).max(1);
         // Draw by draw and then chain by chain, so that every chain is kept alike.
         let kept = (0..total).step_by(every).map(|place| {
             let draw = &self.chains[place % self.chains.len()][place / self.chains.len()];
             let evidence = draw.drifts.iter().map(|drift| drift / draw.adaptation).collect();
             PosteriorDraw::new(draw.adaptation, draw.centrality.clone(), evidence)
         });
-        let mut edges = Vec::new();
-        for listener in 0..agents {
-            for edge in self.support.of(listener).skip(1) {
-                let found = interval(self.draws().map(|draw| draw.weights[edge]).collect());
-                edges.push(EdgeInterval::new(self.support.speakers[edge] as usize, listener, found));
-            }
-        }
-        let spread = |draw: &Draw| likeliest(OF_STRENGTHS, &draw.strengths, 0.0, std::iter::empty());
+        let edges: Vec<Vec<EdgeInterval>> = (0..agents)
+            .into_par_iter()
+            .map(|listener| {
+                let weights: Vec<Vec<f64>> = self.draws().map(|draw| self.weights(draw, listener)).collect();
+                let speakers = &self.support.speakers[self.support.of(listener)];
+                (1..speakers.len())
+                    .map(|place| {
+                        let found = interval(weights.iter().map(|weights| weights[place]).collect());
+                        EdgeInterval::new(speakers[place] as usize, listener, found)
+                    })
+                    .collect()
+            })
+            .collect();
+        let spread = |draw: &Draw| likeliest(OF_STRENGTHS, &draw.attention[..agents], 0.0, std::iter::empty());
         let prior = self.mean(spread);
         let information = (0..agents).map(|agent| {
-            let variance = self.variance(|draw| draw.strengths[agent]);
+            let variance = self.variance(|draw| draw.attention[agent]);
             rounded(0.5 * (prior / variance).ln().max(0.0))
         });
         Posterior {
@@ -366,16 +620,34 @@ impl StrengthsPosterior {
             draws: length,
             effective_size: rounded(self.effective_size),
             r_hat: rounded(self.r_hat),
+            normal_approximation: self.normal,
             kept: kept.collect(),
-            edges,
+            edges: edges.concat(),
             information: information.collect(),
         }
+    }
+
+    /// Posterior means of the weights A, by edge of the support.
+    fn mean_weights(&self) -> Vec<f64> {
+        let count = self.draws().count() as f64;
+        let listeners = (0..self.support.agents()).into_par_iter();
+        let means: Vec<Vec<f64>> = listeners
+            .map(|listener| {
+                let mut sum = vec![0.0; self.support.of(listener).len()];
+                for draw in self.draws() {
+                    let weights = self.weights(draw, listener);
+                    sum.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += weight / count);
+                }
+                sum
+            })
+            .collect();
+        means.concat()
     }
 
     /// Replaces the estimates of a model by posterior means, and adds the draws.
     pub(crate) fn apply(&self, model: &mut Model) -> Result<(), Error> {
         let agents = self.support.agents();
-        let weights: Vec<f64> = (0..self.support.edges()).map(|edge| self.mean(|draw| draw.weights[edge])).collect();
+        let weights = self.mean_weights();
         model.combination = combination(&self.support, &weights)?;
         model.adaptation = self.mean(|draw| draw.adaptation);
         // The ratio of means, because δ is in the denominator of every draw of the evidence.
@@ -387,11 +659,11 @@ impl StrengthsPosterior {
         model.innovation = Some(Innovation::from_cells((0..agents).map(news).collect(), agents, 1)?);
         model.evidence = Evidence::from_rows(evidence, agents, 1)?;
         if let Some(smoothing) = &mut model.diagnostics.smoothing {
-            let strengths: Vec<f64> = (0..agents).map(|agent| self.mean(|draw| draw.strengths[agent])).collect();
+            let strengths: Vec<f64> = (0..agents).map(|agent| self.mean(|draw| draw.attention[agent])).collect();
             let centre = strengths.iter().sum::<f64>() / agents as f64;
             smoothing.strengths = Some(strengths.iter().map(|strength| (strength - centre).exp()).collect());
             smoothing.noise = vec![vec![self.mean(|draw| draw.noise)]];
-            let own = |listener: usize| self.mean(|draw| draw.weights[self.support.starts[listener]]);
+            let own = |listener: usize| weights[self.support.starts[listener]];
             let others = (0..agents).filter(|&listener| self.support.of(listener).len() > 1);
             smoothing.self_weight = Some(median(others.map(own).collect()));
         }

@@ -9,8 +9,10 @@
 //! the posts determine them much better.
 
 use super::attention::{Attention, AttentionLayout};
-use super::lanes::LANES;
+use super::filter::{self, Audience};
+use super::lanes::{LANES, Lane};
 use super::marginal::{MarginalParams, Posts, Support, log_likelihood};
+use super::score;
 use crate::Error;
 use crate::progress;
 use faer::Mat;
@@ -42,6 +44,9 @@ pub(crate) const OF_LOG_SCALES: (f64, f64) = (3.0, 1.5);
 pub(crate) const TYPICAL: (f64, f64, f64) = (0.3, 0.05, 0.0025);
 /// Degrees of freedom of the law of the drifts.
 pub(crate) const DRIFT_FREEDOM: f64 = 3.0;
+
+/// Most steps × agents for which several points are evaluated side by side: a gigabyte or so.
+const MOST_LANED: usize = 4_000_000;
 
 /// Variances of the log-strengths, the deviations and the log news variances: integrated out, or held.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,6 +88,8 @@ pub(crate) struct Ratio {
 #[derive(Debug)]
 pub(crate) struct StrengthsTarget {
     pub(crate) support: Support,
+    /// Where the filter's covariance is kept diagonal.
+    pub(crate) audience: Option<Audience>,
     pub(crate) ratios: Vec<Ratio>,
     pub(crate) variances: Variances,
     /// δ, where it is given.
@@ -152,9 +159,26 @@ impl Density for StrengthsTarget {
     }
 
     fn evaluate(&self, points: &[Vec<f64>]) -> Result<Vec<Evaluation>, Error> {
+        if let (Some(audience), [_]) = (&self.audience, points) {
+            progress::check()?;
+            let likelihood = |ratio: &Ratio, params: &MarginalParams<1>| {
+                filter::log_likelihood(&self.support, audience, &ratio.posts, &ratio.first, params)
+            };
+            return Ok(self.evaluate_group(points, likelihood));
+        }
+        let likelihood = |ratio: &Ratio, params: &MarginalParams| match &self.audience {
+            None => log_likelihood(&self.support, &ratio.posts, &ratio.first, params),
+            Some(audience) => filter::log_likelihood(&self.support, audience, &ratio.posts, &ratio.first, params),
+        };
+        let cells: usize = self.ratios.iter().map(|ratio| ratio.posts.steps() * self.support.agents()).sum();
+        if self.audience.is_some() && cells > MOST_LANED {
+            let alone =
+                |point: &Vec<f64>| self.evaluate(std::slice::from_ref(point)).map(|mut found| found.swap_remove(0));
+            return points.iter().map(alone).collect();
+        }
         let groups: Vec<&[Vec<f64>]> = points.chunks(LANES).collect();
         let found: Vec<Result<Vec<Evaluation>, Error>> =
-            groups.par_iter().map(|group| progress::check().map(|()| self.evaluate_group(group))).collect();
+            groups.par_iter().map(|group| progress::check().map(|()| self.evaluate_group(group, likelihood))).collect();
         Ok(found.into_iter().collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     }
 }
@@ -179,7 +203,12 @@ impl StrengthsTarget {
         Cow::Owned(point)
     }
 
-    fn evaluate_group(&self, points: &[Vec<f64>]) -> Vec<Evaluation> {
+    /// The density at up to as many points as there are lanes.
+    fn evaluate_group<const L: usize>(
+        &self,
+        points: &[Vec<f64>],
+        likelihood: impl Fn(&Ratio, &MarginalParams<L>) -> (Lane<L>, MarginalParams<L>),
+    ) -> Vec<Evaluation> {
         let points: Vec<Cow<'_, [f64]>> = points.iter().map(|point| self.pinned(point)).collect();
         let points = &points[..];
         let attention: Vec<Attention> = points.iter().map(|point| Attention::new(&self.support, point)).collect();
@@ -188,8 +217,8 @@ impl StrengthsTarget {
         let mut by_weight = vec![vec![0.0; self.support.edges()]; points.len()];
         for (number, ratio) in self.ratios.iter().enumerate() {
             let layout = self.ratio(number);
-            let mut params = MarginalParams::zeros(&self.support, &ratio.posts);
-            for lane in 0..LANES {
+            let mut params = MarginalParams::<L>::zeros(&self.support, &ratio.posts);
+            for lane in 0..L {
                 // Lanes without a point repeat the last one.
                 let point = &points[lane.min(points.len() - 1)];
                 let weights = &attention[lane.min(points.len() - 1)].weights;
@@ -198,7 +227,7 @@ impl StrengthsTarget {
                 params.levels.iter_mut().zip(&point[layout.levels()]).for_each(|(to, from)| to[lane] = *from);
                 params.noise[lane] = point[layout.noise()].exp();
             }
-            let (values, slopes) = log_likelihood(&self.support, &ratio.posts, &ratio.first, &params);
+            let (values, slopes) = likelihood(ratio, &params);
             for (lane, found) in found.iter_mut().enumerate() {
                 found.value += values[lane];
                 by_weight[lane].iter_mut().zip(&slopes.weights).for_each(|(to, from)| *to += from[lane]);
@@ -245,11 +274,17 @@ impl StrengthsTarget {
         gradient[layout.keep()] += 1.0 - 2.0 * attention.keep;
         // log |det(I − B)| once for each log-ratio and episode.
         let times = (self.ratios.len() * self.ratios[0].posts.episode_count()) as f64;
-        let (determinant, inverse) = self.determinant(attention);
-        value += times * determinant;
-        for listener in 0..agents {
-            for edge in self.support.of(listener) {
-                by_weight[edge] -= times * inverse[(listener, self.support.speakers[edge] as usize)];
+        if let Some(audience) = &self.audience {
+            let determinant = audience.determinant(&self.support, &attention.weights, attention.keep, times, by_weight);
+            value += times * determinant.value;
+            gradient[layout.keep()] += times * determinant.by_keep * attention.keep * (1.0 - attention.keep);
+        } else {
+            let (determinant, inverse) = self.determinant(attention);
+            value += times * determinant;
+            for listener in 0..agents {
+                for edge in self.support.of(listener) {
+                    by_weight[edge] -= times * inverse[(listener, self.support.speakers[edge] as usize)];
+                }
             }
         }
         for (number, ratio) in self.ratios.iter().enumerate() {
@@ -320,6 +355,24 @@ impl StrengthsTarget {
         (determinant, factor.inverse())
     }
 
+    /// An unbiased estimate of the gradient of the log-density by draws of the hidden beliefs.
+    pub(crate) fn drawn_gradient(&self, point: &[f64], draws: usize, seed: u64) -> Result<Vec<f64>, Error> {
+        let failed = std::cell::RefCell::new(None);
+        let likelihood = |ratio: &Ratio, params: &MarginalParams<1>| {
+            let found = score::score(&self.support, &ratio.posts, &ratio.first, params, draws, seed);
+            let nothing = |error| {
+                failed.replace(Some(error));
+                MarginalParams::zeros(&self.support, &ratio.posts)
+            };
+            ([0.0], found.unwrap_or_else(nothing))
+        };
+        let found = self.evaluate_group(&[point.to_vec()], likelihood).swap_remove(0);
+        match failed.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(found.gradient),
+        }
+    }
+
     /// Drifts by ratio, episode and agent.
     pub(crate) fn drifts(&self, point: &[f64], attention: &Attention) -> Vec<f64> {
         let agents = self.support.agents();
@@ -357,8 +410,15 @@ mod tests {
         let mut target = prepared.target;
         let point: Vec<f64> =
             prepared.start.iter().enumerate().map(|(place, start)| start + 0.3 * (place as f64).sin()).collect();
-        for variances in [Variances::Integrated, Variances::Held([0.5, 0.3, 0.2])] {
+        let diagonal = Some(Audience::new(&target.support));
+        let cases = [
+            (Variances::Integrated, None),
+            (Variances::Held([0.5, 0.3, 0.2]), None),
+            (Variances::Held([0.5, 0.3, 0.2]), diagonal),
+        ];
+        for (variances, audience) in cases {
             target.variances = variances;
+            target.audience = audience;
             let here = target.evaluate(std::slice::from_ref(&point)).unwrap().swap_remove(0);
             for place in 0..point.len() {
                 let moved: Vec<Vec<f64>> = [-1e-5, 1e-5]

@@ -8,6 +8,7 @@
 //! x_0 ~ N(m_0, 1/p_0). The posterior precision of the trajectory is P = (I−S)ᵀQ⁻¹(I−S) + W, S the block sub-diagonal with
 //! Bᵀ. The preconditioner is a backward information filter kept diagonal: Ω_t is about what posts from t on tell of x_t.
 
+use super::marginal::Support;
 use crate::error::require;
 use crate::{Error, progress};
 use rand::{Rng, SeedableRng};
@@ -67,6 +68,20 @@ impl SparseDynamics {
             first_mean: same(0.0),
             first_variance: same(1.0),
         })
+    }
+
+    /// Of a support and its weights, which sum to less than one for each listener.
+    pub(crate) fn from_support(support: &Support, weights: Vec<f64>) -> Self {
+        let same = |value: f64| vec![value; support.agents()];
+        SparseDynamics {
+            starts: support.starts.clone(),
+            speakers: support.speakers.clone(),
+            weights,
+            drift: same(0.0),
+            innovation: same(1.0),
+            first_mean: same(0.0),
+            first_variance: same(1.0),
+        }
     }
 
     /// N.
@@ -142,6 +157,14 @@ impl Observations {
     pub fn steps(&self) -> usize {
         self.means.len() / self.agents
     }
+
+    pub(crate) fn mean_at(&self, cell: usize) -> f64 {
+        self.means[cell]
+    }
+
+    pub(crate) fn precision_at(&self, cell: usize) -> f64 {
+        self.precisions[cell]
+    }
 }
 
 /// Posterior of the hidden beliefs of one episode.
@@ -155,7 +178,7 @@ impl Observations {
 /// // Before the post x_1 has variance 5/4, so its mean is 3·(5/4)/(9/4) = 5/3, and that of x_0 (1/2)/(5/4)·5/3 = 2/3.
 /// assert!((mean[1] - 5.0 / 3.0).abs() < 1e-9 && (mean[0] - 2.0 / 3.0).abs() < 1e-9);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Trajectory<'a> {
     dynamics: &'a SparseDynamics,
     posts: &'a Observations,
@@ -205,6 +228,18 @@ impl<'a> Trajectory<'a> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         self.add_noise(&mut right, &mut rng);
         self.solve(&right, tolerance)
+    }
+
+    /// One exact draw of the difference between the hidden beliefs and their posterior mean, up to the tolerance.
+    pub(crate) fn deviation(&mut self, seed: u64, tolerance: f64) -> Result<Vec<f64>, Error> {
+        let mut right = vec![0.0; self.information.len()];
+        self.add_noise(&mut right, &mut ChaCha8Rng::seed_from_u64(seed));
+        self.solve(&right, tolerance)
+    }
+
+    /// What posts from a step on tell of a belief, in the preconditioner.
+    pub(crate) fn information_at(&self, cell: usize) -> f64 {
+        self.information[cell]
     }
 
     /// (I−S)ᵀQ⁻¹d + p₀m₀ + Wz.

@@ -48,7 +48,7 @@ fn beyond_common(
 ) -> Result<Option<Skill>, Error> {
     let Some(skill) = found.skill else { return Ok(None) };
     let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
-    let trend = CommonTrend::from_panel(panel, split(panel), &groups);
+    let trend = CommonTrend::from_panel(panel, first_held_out(panel), &groups);
     let rival = alone(panel, Some(&trend));
     let network = match &params.common {
         Some(_) => found.error,
@@ -106,7 +106,7 @@ pub(crate) fn choose_observed(
 }
 
 /// The first step of a panel that is held out.
-fn split(panel: &Panel) -> usize {
+pub(crate) fn first_held_out(panel: &Panel) -> usize {
     panel.steps() - panel.steps().div_ceil(5)
 }
 
@@ -115,30 +115,35 @@ pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldO
 }
 
 fn held_out_observed(panel: &Panel, params: &StateSpaceParams, each: RoundReport<'_>) -> Result<HeldOut, Error> {
-    let seen = split(panel);
+    let seen = first_held_out(panel);
     let mut learner = StateSpaceLearner::with_steps(panel, seen, params)?;
     learner.run_observed(each)?;
     let error = forecast_error(panel, &learner.forecasts()?);
+    Ok(HeldOut { skill: skill_of(panel, error), combination: learner.combination()?, error })
+}
+
+/// Skill of forecasts of the last fifth of a panel with this summed squared error.
+pub(crate) fn skill_of(panel: &Panel, error: f64) -> Option<Skill> {
+    let seen = first_held_out(panel);
     let own_past = alone(panel, None);
     let (carried, _) = panel.clone().carry_forward();
     let persistence = squared_error(panel, seen, |step, cell| carried.cells()[(step - 1) * panel.width() + cell]);
-    let skill = (own_past > 0.0 && persistence > 0.0).then(|| Skill {
+    (own_past > 0.0 && persistence > 0.0).then(|| Skill {
         against_persistence: 1.0 - error / persistence,
         against_own_past: 1.0 - error / own_past,
         beyond_common: None,
         steps: panel.steps() - seen,
-    });
-    Ok(HeldOut { skill, combination: learner.combination()?, error })
+    })
 }
 
 /// Squared error of each agent's own past, perhaps with the trend, on the held-out steps.
 fn alone(panel: &Panel, trend: Option<&CommonTrend>) -> f64 {
-    let seen = split(panel);
+    let seen = first_held_out(panel);
     forecast_error(panel, &ar_baseline::forecasts(panel, seen, &SeriesSummary::from_panel(panel, seen), trend))
 }
 
 fn forecast_error(panel: &Panel, forecasts: &[f64]) -> f64 {
-    squared_error(panel, split(panel), |step, cell| forecasts[step * panel.width() + cell])
+    squared_error(panel, first_held_out(panel), |step, cell| forecasts[step * panel.width() + cell])
 }
 
 /// Summed squared errors of forecasts of the observations from a step on.

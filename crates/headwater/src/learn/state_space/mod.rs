@@ -16,7 +16,7 @@ mod resampling;
 mod summary;
 
 pub use held_out::{WeightsChoice, choose, skill};
-pub(crate) use held_out::{choose_observed, held_out, skill_observed};
+pub(crate) use held_out::{choose_observed, first_held_out, held_out, skill_observed, skill_of};
 pub use learner::{Round, StateSpaceLearner};
 pub(crate) use parameters::inverted;
 pub(crate) use resampling::Resampling;
@@ -107,7 +107,7 @@ impl StateSpaceParams {
 /// Smallest number of steps.
 const FEWEST_STEPS: usize = 10;
 
-fn check(panel: &Panel, steps: usize, params: &StateSpaceParams) -> Result<(), Error> {
+pub(crate) fn check(panel: &Panel, steps: usize, params: &StateSpaceParams) -> Result<(), Error> {
     params.check()?;
     whitened::check_support(panel.agents(), params.support.as_deref())?;
     if let Some(groups) = &params.common {

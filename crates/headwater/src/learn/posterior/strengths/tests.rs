@@ -1,8 +1,8 @@
 use super::*;
+use crate::learn::posterior::arrow::Centre;
 use crate::learn::posterior::target::{OF_OWN, TYPICAL};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use rand_distr::{ChiSquared, Distribution, StandardNormal, StudentT};
+use crate::simulate::crowd::{Crowd, crowd};
+use rand_distr::{ChiSquared, StudentT};
 
 /// Three agents, who are silent at fixed times, and priors narrow enough for short chains.
 fn small_target() -> StrengthsTarget {
@@ -17,6 +17,7 @@ fn small_target() -> StrengthsTarget {
     let posts = Posts { agents, starts, observations, episodes: vec![0; steps] };
     StrengthsTarget {
         support: Support::new(&[vec![1, 2], vec![0], vec![0, 1]]),
+        audience: None,
         ratios: vec![Ratio { posts, first: vec![0.5, 1.0, 0.7], spread: 1.0 }],
         variances: Variances::Integrated,
         adaptation: None,
@@ -108,11 +109,13 @@ fn observe(target: &mut StrengthsTarget, point: &[f64], rng: &mut ChaCha8Rng) {
 
 /// The joint-distribution test of Geweke (2004) with independent replicates: parameters drawn from their prior are a draw
 /// from the posterior given data drawn from them, so that trajectories which keep the posterior must keep the prior too.
-#[test]
-fn trajectories_keep_the_joint_law_of_parameters_and_data() {
+fn keeps_the_joint_law<M: Metric>(
+    mut target: StrengthsTarget,
+    metric: impl Fn(&StrengthsTarget, Vec<f64>) -> M,
+    observe: impl Fn(&mut StrengthsTarget, &[f64], &mut ChaCha8Rng),
+) {
     const REPLICATES: usize = 6_000;
     const TRAJECTORIES: usize = 3;
-    let mut target = small_target();
     let (layout, places) = (target.attention(), target.ratio(0));
     let names = ["δ", "δ²", "g", "g of a speaker", "g²", "gg", "deviation", "c", "κ", "Q", "Q²", "mean Q", "σ²", "σ²Q"];
     let names: Vec<&str> =
@@ -147,11 +150,10 @@ fn trajectories_keep_the_joint_law_of_parameters_and_data() {
         ]
     };
     let mut rng = ChaCha8Rng::seed_from_u64(5);
-    // Any metric is right as long as it does not depend on the position; this one gives steps that are often accepted.
     let start = from_prior(&target, &mut rng);
     observe(&mut target, &start, &mut rng);
-    let scaling = Scaling::from_curvature(&target, start, &vec![0.3; target.size()], &|| ()).unwrap();
-    let mut chains = Chains::new(&target, scaling, 1, 0.0, 6).unwrap();
+    let metric = metric(&target, start);
+    let mut chains = Chains::new(&target, metric, 1, 0.0, 6).unwrap();
     chains.step = 0.1;
     let (mut accepted, mut differences) = (0.0, Vec::new());
     for _ in 0..REPLICATES {
@@ -174,4 +176,123 @@ fn trajectories_keep_the_joint_law_of_parameters_and_data() {
         let z = mean / square.sqrt();
         assert!(z.abs() < 4.0, "{name} moves by {mean}, {z} standard errors");
     }
+}
+
+#[test]
+fn trajectories_keep_the_joint_law_of_parameters_and_data() {
+    // Any metric is right as long as it does not depend on the position; this one gives steps that are often accepted.
+    let metric = |target: &StrengthsTarget, start: Vec<f64>| {
+        Scaling::from_curvature(target, start, &vec![0.3; target.size()], &|| ()).unwrap()
+    };
+    keeps_the_joint_law(small_target(), metric, observe);
+}
+
+/// New observations by the forecasts of the filter with a diagonal covariance, of which its likelihood is the exact density.
+fn observe_by_forecasts(target: &mut StrengthsTarget, point: &[f64], rng: &mut ChaCha8Rng) {
+    let places = target.ratio(0);
+    let attention = Attention::new(&target.support, point);
+    let (agents, levels) = (target.support.agents(), &point[places.levels()]);
+    let support = target.support.clone();
+    let Ratio { posts, first, .. } = &mut target.ratios[0];
+    let (mut means, mut variances) = (vec![0.0; agents], first.clone());
+    for step in 0..posts.steps() {
+        if step > 0 {
+            let heard = |values: &[f64], power: i32, listener: usize| -> f64 {
+                let edges = support.of(listener);
+                edges.map(|edge| attention.weights[edge].powi(power) * values[support.speakers[edge] as usize]).sum()
+            };
+            let news = |listener: usize| point[places.news().start + listener].exp();
+            variances = (0..agents).map(|listener| heard(&variances, 2, listener) + news(listener)).collect();
+            means = (0..agents).map(|listener| heard(&means, 1, listener)).collect();
+        }
+        for place in posts.starts[step]..posts.starts[step + 1] {
+            let one = &mut posts.observations[place];
+            let agent = one.agent as usize;
+            let noise = point[places.noise()].exp() * one.share;
+            let error = (variances[agent] + noise).sqrt() * normal(rng);
+            one.value = levels[agent] + means[agent] + error;
+            means[agent] += variances[agent] / (variances[agent] + noise) * error;
+            variances[agent] *= noise / (variances[agent] + noise);
+        }
+    }
+}
+
+#[test]
+fn trajectories_of_large_networks_keep_the_joint_law_of_parameters_and_data() {
+    let mut target = small_target();
+    target.audience = Some(Audience::new(&target.support));
+    let metric = |target: &StrengthsTarget, start: Vec<f64>| {
+        let attention = Attention::new(&target.support, &start);
+        let centre = Centre { point: start, weights: attention.weights, keep: attention.keep };
+        let places = target.ratio(0);
+        let commons = vec![target.attention().keep(), places.noise(), places.drift_centre()];
+        ArrowMetric::uncoupled(&target.support, centre, places.levels(), vec![0.3; target.size()], commons)
+    };
+    keeps_the_joint_law(target, metric, observe_by_forecasts);
+}
+
+fn distance(a: &Combination, b: &Combination) -> f64 {
+    (0..a.agents())
+        .map(|listener| {
+            let mut off = vec![0.0; a.agents()];
+            a.listener(listener).for_each(|(speaker, weight)| off[speaker] += weight);
+            b.listener(listener).for_each(|(speaker, weight)| off[speaker] -= weight);
+            off.iter().map(|off| off * off).sum::<f64>()
+        })
+        .sum()
+}
+
+/// Forty agents who post every second step or so.
+fn crowd_of_forty() -> (Panel, StateSpaceParams, Combination) {
+    let world = Crowd { agents: 40, steps: 120, silence: 0.3, degree: 6.0, ..Crowd::default() };
+    let (panel, graph, truth) = crowd(&world).unwrap();
+    let params = StateSpaceParams {
+        weights: Some(WeightKind::Strengths),
+        support: Some(graph.speakers().to_vec()),
+        ..StateSpaceParams::default()
+    };
+    (panel, params, truth)
+}
+
+#[test]
+fn the_climb_ends_where_the_exact_gradient_vanishes() {
+    let (panel, params, _) = crowd_of_forty();
+    let mut prepared = prepare(&panel, panel.steps(), params.support.as_deref().unwrap(), None);
+    prepared.target.audience = Some(Audience::new(&prepared.target.support));
+    let metric = large::approximate(&mut prepared, 21, &|| ()).unwrap();
+    let reached = large::climb(&prepared.target, &metric, 21, &|| ()).unwrap();
+    // By the exact filter, in the coordinates of the metric, where a posterior deviation is about one.
+    prepared.target.audience = None;
+    let size = |point: &[f64]| {
+        let mut gradient = prepared.target.evaluate(&[point.to_vec()]).unwrap().swap_remove(0).gradient;
+        gradient[prepared.target.ratio(0).drift_scale()] = 0.0;
+        let pulled = metric.pull(&gradient);
+        (pulled.iter().map(|slope| slope * slope).sum::<f64>() / pulled.len() as f64).sqrt()
+    };
+    let (before, after) = (size(metric.centre()), size(&reached));
+    // What is left is the error of the draws; the climb from the maximum of the approximation gains 40 % at this size.
+    assert!(after < 0.1 && after < 0.7 * before, "from {before} to {after} deviations");
+}
+
+#[test]
+fn a_large_network_is_learned_alike_by_any_number_of_threads() {
+    let (panel, params, truth) = crowd_of_forty();
+    let params = StateSpaceParams { sampling: None, ..params };
+    let model = learn(&panel, &params).unwrap();
+    let single = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let again = single.install(|| learn(&panel, &params)).unwrap();
+    assert_eq!(model.combination, again.combination);
+    assert_eq!(model.adaptation.to_bits(), again.adaptation.to_bits());
+    let skill = model.diagnostics.skill.unwrap();
+    assert!(skill.against_own_past > 0.0, "{skill:?}");
+    // Squared distance to the truth, beside that of equal strengths with the same self-weight.
+    let own = 0.1;
+    let triplets = params.support.as_deref().unwrap().iter().enumerate().flat_map(|(listener, speakers)| {
+        let others = speakers.iter().filter(move |&&speaker| speaker != listener);
+        let share = (1.0 - own) / others.clone().count() as f64;
+        others.map(move |&speaker| (speaker, listener, share)).chain([(listener, listener, own)])
+    });
+    let equal = distance(&Combination::from_triplets(triplets.collect(), 40).unwrap(), &truth);
+    let found = distance(&model.combination, &truth);
+    assert!(found < equal, "{found} is not below {equal}");
 }
