@@ -185,6 +185,40 @@ fn graphs_are_used_as_given() {
     assert!((pagerank - 1.0).abs() < 1e-9);
 }
 
+/// As in `discover`: a network on a graph is learned among the agents that the graph names.
+#[test]
+fn agents_outside_the_graph_are_left_out() {
+    let place = with_world("--silence 0.2 --hypotheses 2 --as csv");
+    let ring = (0..6).map(|agent| format!("{},{agent}\n{},{agent}\n", (agent + 1) % 6, (agent + 2) % 6));
+    place.write("ring.csv", format!("source,target\n{}8,1\n", ring.collect::<String>()));
+    let rows = |kept: &dyn Fn(&str) -> bool| {
+        let table = place.read("w/beliefs.csv");
+        let (header, rows) = table.split_once('\n').unwrap();
+        let kept = rows.lines().filter(|row| kept(row.split(',').nth(1).unwrap()));
+        format!("{header}\n{}\n", kept.collect::<Vec<_>>().join("\n"))
+    };
+    place.write("six.csv", rows(&|agent| !["6", "7"].contains(&agent)));
+    for method in ["--method whitened", "--method gsl --adaptation 0.05", "--rounds 5 --weights edges"] {
+        let (_, told) = place.both(&format!("learn w/beliefs.csv --graph ring.csv {method} --out all.json"));
+        let flat = told.replace('\n', " ");
+        let named = ["(6, 7)", "(7, 6)"];
+        let outside =
+            |names: &&str| flat.contains(&format!("2 agents outside the graph {names}: their beliefs are left out"));
+        assert!(named.iter().any(outside), "{told}");
+        assert!(flat.contains("1 agent of the graph without beliefs (\"8\"): left out, with 1 edge"), "{told}");
+        place.done(&format!("learn six.csv --graph ring.csv {method} --out six.json"));
+        let (mut all, mut six) = (place.read_json("all.json"), place.read_json("six.json"));
+        assert_eq!(all["agents"].as_array().unwrap().len(), 6);
+        let warnings = |model: &mut Value| model["diagnostics"]["warnings"].take().to_string();
+        assert!(warnings(&mut all).contains("outside the graph") && !warnings(&mut six).contains("outside the graph"));
+        assert_eq!(all, six, "{method}");
+    }
+    // Whoever ranks gives the beliefs as they are.
+    let (ranked, told) = place.both("rank all.json --beliefs w/beliefs.csv --format csv");
+    assert!(told.contains("2 agents of the beliefs not in the model: left out"), "{told}");
+    assert_eq!(ranked, place.done("rank all.json --beliefs six.csv --format csv"));
+}
+
 #[test]
 fn known_evidence_initial_weights_batches_and_the_simplex() {
     let place = with_world("");
