@@ -432,8 +432,9 @@ impl Run<'_> {
             let draws = self.drawn("shifting circularly", count, work, "shifts", key, |number| shifts.draw(number))?;
             ranking.add_significance(&CircularShifts::compare(&observed, &draws), model)?;
         }
-        if let Some(graph) = graph {
-            ranking.add_graph_test(panel, graph, uncertainty.seed).map_err(about)?;
+        match graph {
+            Some(graph) => ranking.add_graph_test(panel, graph, uncertainty.seed).map_err(about)?,
+            None => ranking.add_power(panel, uncertainty.seed).map_err(about)?,
         }
         Ok(ranking)
     }

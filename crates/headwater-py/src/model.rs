@@ -258,7 +258,10 @@ impl Model {
             let mut ranking = Ranked::new(model)?;
             if let Some((panel, about)) = &given {
                 ranking.add_activity(panel).map_err(about)?;
-                ranking.add_uncertainty(&Uncertainty { bootstrap, null, top, seed }, model, panel).map_err(about)?;
+                ranking.add_uncertainty(&Uncertainty { bootstrap, null, top, seed }, model, panel).map_err(&about)?;
+                if graph.is_none() {
+                    ranking.add_power(panel, seed).map_err(about)?;
+                }
             }
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;

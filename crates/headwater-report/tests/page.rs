@@ -216,7 +216,7 @@ fn the_verdict_is_honest() {
     let leader = &ranking.agents[0].agent;
     assert!(!said.headline.contains(leader.as_str()) && !said.headline.contains('%'), "{}", said.headline);
     assert!(!said.tested.is_empty() && !said.next.is_empty() && rivals.tested.is_empty(), "{said:?}");
-    assert!(said.tested.iter().any(|line| line.contains("was not computed")), "{said:?}");
+    assert!(said.tested.iter().any(|line| line.contains("was not simulated")), "{said:?}");
     // With a graph the page tells how often listening would have been found.
     let (larger, other_model, mut unsupported) = world(12, 60, 0.8);
     unsupported.verdict.outcome = Outcome::NoEvidence;
@@ -225,7 +225,13 @@ fn the_verdict_is_honest() {
     unsupported.add_graph_test(&larger, &graph, 3).unwrap();
     let said = verdict(&other_model, &unsupported);
     let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
-    assert!(told("A second test") && told("Power for data like these") && !told("was not computed"), "{said:?}");
+    assert!(told("A second test") && told("Power for data like these") && !told("was not simulated"), "{said:?}");
+    // Without one it is simulated.
+    (unsupported.graph_test, unsupported.power) = (None, None);
+    unsupported.add_power(&larger, 3).unwrap();
+    let said = verdict(&other_model, &unsupported);
+    let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
+    assert!(told("Power, simulated: ") && !told("was not simulated"), "{said:?}");
     let mut supported = world(12, 60, 0.8).2;
     supported.add_graph_test(&larger, &graph, 3).unwrap();
     assert!(supported.graph_test.is_none());

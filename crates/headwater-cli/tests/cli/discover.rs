@@ -619,7 +619,14 @@ fn a_run_without_evidence_tells_its_power() {
     let again = "rank found/model.json --beliefs found/beliefs.parquet --graph net.csv --null 20 --format json";
     let again = place.json(again);
     assert_eq!(again["graph_test"]["power"]["found"].as_array().unwrap().len(), 5);
-    // Without a graph there is no such test.
-    place.done("discover posts.csv --scorer column --bootstrap 0 --null 20 --out alone --quiet");
-    assert!(place.read_json("alone/ranking.json").get("graph_test").is_none());
+    // Without a graph there is no such test, but power all the same.
+    let text = place.done("discover posts.csv --scorer column --bootstrap 0 --null 20 --out alone --quiet");
+    let ranking = place.read_json("alone/ranking.json");
+    assert!(ranking.get("graph_test").is_none() && ranking["verdict"]["outcome"] == "no-evidence");
+    assert_eq!((ranking["power"]["worlds"].as_u64(), ranking["power"]["speakers"].as_u64()), (Some(20), Some(3)));
+    assert!(text.contains("Power, simulated: 20 worlds per weight"), "{text}");
+    let page = page_data(&place.read("alone/report.html"))["verdict"]["tested"].to_string();
+    assert!(page.contains("Power, simulated") && !page.contains("was not simulated"), "{page}");
+    let again = "rank alone/model.json --beliefs alone/beliefs.parquet --null 20 --format json";
+    assert_eq!(place.json(again)["power"]["worlds"], 20);
 }
