@@ -479,3 +479,54 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
     serde_json::from_str(&text).map_err(|error| Error::Record { problem: format!("{}: {error}", path.display()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::de::IgnoredAny;
+    use serde::{Deserializer, Serializer};
+    use std::cell::RefCell;
+
+    thread_local! {
+        static WATCHED: RefCell<Progress> = RefCell::default();
+    }
+
+    /// A draw that is drawn, or read, in some stage.
+    struct Stage(String);
+
+    impl Stage {
+        fn now() -> Self {
+            Stage(WATCHED.with_borrow(Progress::progress).what)
+        }
+    }
+
+    impl Serialize for Stage {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            to.serialize_u64(0)
+        }
+    }
+
+    impl<'de> serde::Deserialize<'de> for Stage {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            IgnoredAny::deserialize(from).map(|_| Stage::now())
+        }
+    }
+
+    #[test]
+    fn reading_saved_draws_is_a_stage() {
+        let folder = tempfile::tempdir().unwrap();
+        let discover = Discover::new(PostsInput::from(vec![PathBuf::from("posts.csv")]));
+        let run = Run { discover: &discover, observer: &|_| () };
+        let stages = |count: u64| -> Vec<String> {
+            let progress = Progress::default();
+            let drawn = progress.over(Some(1), || {
+                WATCHED.set(progress.clone());
+                drop(progress::stage("hashing inputs", 0));
+                run.drawn("resampling", count, Some(folder.path()), "resamples", "key", |_| Ok(Stage::now()))
+            });
+            drawn.unwrap().unwrap().into_iter().map(|stage| stage.0).collect()
+        };
+        assert_eq!(stages(2), ["resampling"; 2]);
+        assert_eq!(stages(3), ["reading saved draws", "reading saved draws", "resampling"]);
+    }
+}

@@ -236,6 +236,9 @@ fn the_verdict_is_honest() {
     supported.add_graph_test(&larger, &graph, 3).unwrap();
     assert!(supported.graph_test.is_none());
     assert!(rivals.headline.starts_with("Forecasts improve by "), "{}", rivals.headline);
+    // Support is for the network as a whole; the leader has a p-value of their own.
+    let p = ranking.agents[0].p_value.unwrap();
+    assert!(rivals.headline.contains(&format!(" (permutation test p = {p:.3})")), "{}", rivals.headline);
     // Positive skill without a permutation test is no test.
     let said = verdict(&model, &Ranking::new(&model).unwrap());
     assert!(said.outcome == Outcome::NotTested && said.headline.contains("was not tested"), "{said:?}");

@@ -219,6 +219,21 @@ fn agents_outside_the_graph_are_left_out() {
     assert_eq!(ranked, place.done("rank all.json --beliefs six.csv --format csv"));
 }
 
+/// Another file of a run where a model is wanted is named for what it is.
+#[test]
+fn other_files_of_a_run_are_no_models() {
+    let place = with_world("");
+    place.done(LEARN);
+    place.write("ranking.json", place.done("rank m.json --format json"));
+    for command in ["rank ranking.json", "explain ranking.json --agent 0", "report ranking.json --out page.html"] {
+        let told = place.refused(command, 1);
+        assert!(told.contains("ranking.json: is a ranking; a model is wanted, such as model.json"), "{told}");
+    }
+    place.done("export m.json --out network.json");
+    let told = place.refused("rank network.json", 1);
+    assert!(told.contains("is a network for other programs; a model is wanted"), "{told}");
+}
+
 #[test]
 fn known_evidence_initial_weights_batches_and_the_simplex() {
     let place = with_world("");
