@@ -7,10 +7,10 @@ use super::attention::Attention;
 use super::diagnostics::{effective_size, r_hat};
 use super::lanes::LANES;
 use super::marginal::{Observation, Posts, Support};
-use super::sampler::{Chains, Scaling, maximise};
+use super::sampler::{Chains, POINTS_OF_A_STEP, Scaling, maximise};
 use super::target::{
-    DRIFT_FREEDOM, Density, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio, StrengthsTarget,
-    UnknownVariance, Variances,
+    DRIFT_FREEDOM, Density, Evaluation, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio,
+    StrengthsTarget, UnknownVariance, Variances,
 };
 use super::{SAMPLING, SamplingParams};
 use crate::influence::signed_shares;
@@ -19,6 +19,7 @@ use crate::learn::state_space::{SeriesSummary, StateSpaceParams};
 use crate::model::posterior::{EdgeInterval, Posterior, PosteriorDraw, interval, rounded};
 use crate::model::{Innovation, WeightKind};
 use crate::{Combination, Error, Evidence, Model, Panel, progress};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Largest product of observations and squared number of agents: about a second for every step of the chains on two
 /// cores, and ten minutes in all.
@@ -146,17 +147,47 @@ fn likeliest(law: UnknownVariance, values: &[f64], centre: f64, variances: impl 
     (law.freedom * law.variance + squares) / (law.freedom + values.len() as f64)
 }
 
+/// Steps of the search for the maximum.
+fn search_steps(round: usize) -> usize {
+    if round == 0 { SEARCH.0 } else { SEARCH.1 }
+}
+
+/// Evaluations of [`approximate`] at most, in groups of [`LANES`] points.
+fn most_evaluations(size: usize) -> u64 {
+    let groups = |points: usize| points.div_ceil(LANES);
+    let round = |round: usize| 1 + search_steps(round) * groups(POINTS_OF_A_STEP) + groups(2 * size);
+    (0..ROUNDS).map(round).sum::<usize>() as u64
+}
+
+/// A density that tells of its evaluations, in groups of [`LANES`] points.
+struct Counted<'a> {
+    density: &'a StrengthsTarget,
+    each: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Density for Counted<'_> {
+    fn size(&self) -> usize {
+        self.density.size()
+    }
+
+    fn evaluate(&self, points: &[Vec<f64>]) -> Result<Vec<Evaluation>, Error> {
+        let found = self.density.evaluate(points)?;
+        (self.each)(points.len().div_ceil(LANES) as u64);
+        Ok(found)
+    }
+}
+
 /// Coordinates for the chains: the maximum given the variances of the hierarchy, and the curvature there; the variances
 /// follow by expectation-maximisation. At a maximum over the variances too, strengths would shrink to nothing.
-fn approximate(prepared: &mut Prepared, each: &dyn Fn()) -> Result<Scaling, Error> {
+fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<Scaling, Error> {
     let Prepared { target, start, scales } = prepared;
     let mut point = start.clone();
     let mut scaling = Scaling::diagonal(point.clone(), scales);
     let fixed: Vec<usize> = (0..target.ratios.len()).map(|number| target.ratio(number).drift_scale()).collect();
     for round in 0..ROUNDS {
-        let steps = if round == 0 { SEARCH.0 } else { SEARCH.1 };
-        point = maximise(target, point, &scaling, &fixed, steps)?.0;
-        scaling = Scaling::from_curvature(target, point.clone(), scales, each)?;
+        let counted = Counted { density: target, each };
+        point = maximise(&counted, point, &scaling, &fixed, search_steps(round))?.0;
+        scaling = Scaling::from_curvature(&counted, point.clone(), scales, &|| ())?;
         if round + 1 == ROUNDS {
             break;
         }
@@ -272,8 +303,9 @@ pub(crate) fn sample(
     sampling.check()?;
     let support = params.support.as_deref().unwrap_or_default();
     let mut prepared = prepare(panel, panel.steps(), support, params.adaptation);
-    let stage = progress::stage("approximating the posterior", 0);
-    let scaling = approximate(&mut prepared, &|| ())?;
+    let stage = progress::stage("approximating the posterior", most_evaluations(prepared.target.size()));
+    let done = AtomicU64::new(0);
+    let scaling = approximate(&mut prepared, &|groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups))?;
     drop(stage);
     let mut target = prepared.target;
     target.variances = Variances::Integrated;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::learn::posterior::target::{OF_OWN, TYPICAL};
+use crate::simulate::noisy::{NoisyWorld, noisy};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal, StudentT};
@@ -174,4 +175,22 @@ fn trajectories_keep_the_joint_law_of_parameters_and_data() {
         let z = mean / square.sqrt();
         assert!(z.abs() < 4.0, "{name} moves by {mean}, {z} standard errors");
     }
+}
+
+#[test]
+fn the_approximation_tells_how_far_it_is() {
+    let (panel, truth) =
+        noisy(&NoisyWorld { agents: 5, steps: 60, edge_probability: 0.6, ..NoisyWorld::strengths() }).unwrap();
+    let mut support = vec![Vec::new(); 5];
+    truth.combination.edges().for_each(|(speaker, listener, _)| support[listener].push(speaker));
+    let mut prepared = prepare(&panel, panel.steps(), &support, None);
+    let most = most_evaluations(prepared.target.size());
+    let done = AtomicU64::new(0);
+    approximate(&mut prepared, &|groups| {
+        done.fetch_add(groups, Ordering::Relaxed);
+    })
+    .unwrap();
+    let done = done.into_inner();
+    // The search usually ends before its last step.
+    assert!((most / 20..=most).contains(&done), "{done} of {most}");
 }
