@@ -5,6 +5,7 @@ use crate::hints::warning_text;
 use crate::output::{check, draft_json};
 use crate::scorer::{ScorerArgs, scorer};
 use crate::terminal::{Format, Terminal, count, csv, percent, short, table, wrapped};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use headwater_files::AtomicFile;
 use headwater_posts::bin::{BinnedBeliefs, Hypotheses};
@@ -17,6 +18,7 @@ use headwater_posts::select::Moment;
 use headwater_posts::{Error, PostHooks, PostOptions, PostsInput, RejectsFile, Reposts, UserList, bin_posts};
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 /// Headings of `--help`, below the files.
 const READING: &str = "Reading";
@@ -119,45 +121,29 @@ pub(crate) struct PostArgs {
     carry_forward: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PresetName {
-    /// X API v2 as twarc2 saves it
-    #[value(name = "x-v2")]
-    XV2,
-    /// X API v1.1 statuses
-    #[value(name = "x-v1")]
-    XV1,
-    /// Archive of an X account: tweets.js
-    #[value(name = "x-archive")]
-    XArchive,
-    /// Bluesky: Jetstream events, answers of searchPosts and of feeds
-    Bluesky,
-    /// Mastodon: statuses, or outbox.json of an archive
-    Mastodon,
-    /// Reddit: comments and submissions
-    Reddit,
-    /// Telegram: result.json
-    Telegram,
-    /// Zeeschuimer: items of X, TikTok, Threads, Truth Social
-    Zeeschuimer,
-    /// 4CAT's CSV
-    #[value(name = "4cat")]
-    FourCat,
+/// A preset as an option names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PresetName(Preset);
+
+impl ValueEnum for PresetName {
+    fn value_variants<'a>() -> &'a [Self] {
+        // In the order of their declaration; the library's list has the order in which they are recognised.
+        static ALL: LazyLock<Vec<PresetName>> = LazyLock::new(|| {
+            let mut presets = Preset::ALL;
+            presets.sort_unstable();
+            presets.map(PresetName).to_vec()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.about()))
+    }
 }
 
 impl From<PresetName> for Preset {
     fn from(name: PresetName) -> Self {
-        match name {
-            PresetName::XV2 => Preset::XV2,
-            PresetName::XV1 => Preset::XV1,
-            PresetName::XArchive => Preset::XArchive,
-            PresetName::Bluesky => Preset::Bluesky,
-            PresetName::Mastodon => Preset::Mastodon,
-            PresetName::Reddit => Preset::Reddit,
-            PresetName::Telegram => Preset::Telegram,
-            PresetName::Zeeschuimer => Preset::Zeeschuimer,
-            PresetName::FourCat => Preset::FourCat,
-        }
+        name.0
     }
 }
 

@@ -102,6 +102,9 @@ impl From<Files> for CliError {
         let hint = match &error {
             Files::Data { source, .. } => hint(source),
             Files::Io { source, .. } => Some(cure(source).to_owned()),
+            Files::NoEdges { .. } => {
+                Some("source and target are names as in the column agent of the beliefs".to_owned())
+            }
             Files::NoFolder { folder, .. } => Some(format!("create it with: mkdir -p {}", folder.display())),
             _ => None,
         };

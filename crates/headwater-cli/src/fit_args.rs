@@ -32,28 +32,18 @@ pub(crate) fn read_graph(path: &Path, roster: &Roster, terminal: &Terminal) -> R
 
 /// The beliefs without agents that the graph does not name, as in `discover`; and a warning where there are any.
 pub(crate) fn on_graph(panel: Panel, path: &Path) -> Result<(Panel, Option<String>), CliError> {
-    let outside = read_edges(path)?.outside(panel.roster());
-    // Where it names nobody, or one agent, reading the graph says so.
-    if outside.is_empty() || outside.len() + 2 > panel.agents() {
-        return Ok((panel, None));
+    match read_edges(path)?.inside(panel.roster()) {
+        Some((inside, warning)) => Ok((panel.among(&inside)?, Some(warning))),
+        None => Ok((panel, None)),
     }
-    let inside: Vec<usize> = (0..panel.agents()).filter(|agent| outside.binary_search(agent).is_err()).collect();
-    let names = count(outside.len(), "agent");
-    let warning = format!("{names} outside the graph ({}): their beliefs are left out", panel.roster().list(&outside));
-    Ok((panel.among(&inside)?, Some(warning)))
 }
 
 /// The beliefs of a model's agents: those that the model was learned without are left out.
 pub(crate) fn of_model(panel: Panel, model: &Model, terminal: &Terminal) -> Result<Panel, CliError> {
-    let agents: Option<Vec<usize>> = model.roster.agents().iter().map(|name| panel.roster().agent(name).ok()).collect();
-    match agents {
-        Some(agents) if agents.len() < panel.agents() => {
-            let others = count(panel.agents() - agents.len(), "agent");
-            terminal.remark(&format!("{others} of the beliefs not in the model: left out"));
-            Ok(panel.among(&agents)?)
-        }
-        _ => Ok(panel),
-    }
+    let Some(among) = model.beliefs_among(&panel)? else { return Ok(panel) };
+    let others = count(panel.agents() - among.agents(), "agent");
+    terminal.remark(&format!("{others} of the beliefs not in the model: left out"));
+    Ok(among)
 }
 
 /// How a network is fitted.

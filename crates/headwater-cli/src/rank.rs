@@ -68,7 +68,10 @@ impl RankArgs {
                 seed: self.seed,
             };
             terminal
-                .watched(None, |_| ranking.add_uncertainty(&uncertainty, &model, panel))
+                .watched(None, |_| {
+                    ranking.add_uncertainty(&uncertainty, &model, panel)?;
+                    if self.graph.is_none() { ranking.add_power(panel, self.seed) } else { Ok(()) }
+                })
                 .map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
@@ -97,6 +100,9 @@ pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
         text.push_str(&format!("{test}\n"));
         test.power.iter().for_each(|power| text.push_str(&format!("{power}\n")));
         text.push('\n');
+    }
+    if let Some(power) = &ranking.power {
+        text.push_str(&format!("{power}\n\n"));
     }
     text.push_str(&format!(
         "The network settles on {:?}; {} of the agents agree. Reference: {:?}.\n\n",

@@ -2,11 +2,10 @@
 
 use crate::event::{RunEvent, Warning};
 use crate::follow_graph::{GraphInput, RunGraph};
-use crate::input_names::InputNames;
 use crate::journal::Journal;
 use crate::pseudonyms::Pseudonyms;
-use crate::record::{Hasher, InFiles, InputFile, RUN_FORMAT, RunOptions, RunRecord, ScoreResult, StageName, stage_key};
-use crate::store::{RUN_FILE, StageSpec, Store, write_file};
+use crate::record::{InFiles, ScoreResult, StageName, stage_key};
+use crate::store::{StageSpec, Store, write_file};
 use crate::{Discovery, Error};
 use headwater::compare::GroundTruth;
 use headwater::evaluate::{Bootstrap, CircularShifts, draw_many};
@@ -18,16 +17,13 @@ use headwater::progress::{self, Progress};
 use headwater::ranking::Uncertainty;
 use headwater::{Method, Model, Panel, Ranking, Roster, fit};
 use headwater_files::{
-    CsvText, Groups, MODEL_FORMAT, edges_csv, ranking_csv, read_groups, read_model, read_panel, write_json, write_model,
+    CsvText, Groups, edges_csv, ranking_csv, read_groups, read_model, read_panel, write_json, write_model,
 };
-use headwater_posts::{PostOptions, PostsInput, ScorerChoice, UserList};
-use headwater_score::{ModelSource, Scorer};
+use headwater_posts::{PostOptions, PostsInput};
+use headwater_score::ModelSource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use std::collections::BTreeMap;
-use std::fmt::Debug;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// What people believed, bin by bin, as probabilities.
@@ -166,31 +162,6 @@ impl Discover {
             Error::Core(headwater::Error::Stopped) => error,
             error => Error::Unnamed { error: Box::new(error), names: self.input_names() },
         })
-    }
-
-    /// What messages call the inputs where names are replaced.
-    pub(crate) fn input_names(&self) -> InputNames {
-        let Discover { posts, options, graph, common, .. } = self;
-        let mut inputs = Vec::new();
-        if let PostsInput::Files(patterns) = posts {
-            inputs.extend(patterns.iter().map(|path| (path.clone(), "posts".to_owned())));
-        }
-        // Files that cannot be listed are named by their pattern.
-        let files = posts.files().unwrap_or_default();
-        let single = files.len() == 1;
-        let numbered = files
-            .into_iter()
-            .zip(1..)
-            .map(|(path, number)| (path, if single { "posts".to_owned() } else { format!("posts file {number}") }));
-        inputs.splice(0..0, numbered);
-        inputs.extend(graph.as_ref().and_then(GraphInput::path).map(|path| (path.to_owned(), "graph".to_owned())));
-        if let Some(UserList::File(path)) = &options.users {
-            inputs.push((path.clone(), "users".to_owned()));
-        }
-        if let Some(CommonInput::File(path)) = common {
-            inputs.push((path.clone(), "groups".to_owned()));
-        }
-        InputNames::new(inputs)
     }
 
     /// What can be checked before anything is read.
@@ -359,177 +330,6 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// No file is both read and written.
-    fn check_outputs(&self, store: &Store) -> Result<(), Error> {
-        let Some(folder) = store.path() else { return Ok(()) };
-        let inputs: Vec<PathBuf> = self.input_paths().iter().filter_map(|path| path.canonicalize().ok()).collect();
-        let artifacts = store.artifacts().iter().map(|artifact| artifact.file);
-        let files = [BELIEFS_FILE, LOG_BELIEFS_FILE, MODEL_FILE, RUN_FILE].into_iter().chain(RANKING_FILES);
-        for file in files.chain(artifacts) {
-            let path = folder.join(file);
-            if path.canonicalize().is_ok_and(|output| inputs.contains(&output)) {
-                return Err(Error::Overwrite { path });
-            }
-        }
-        Ok(())
-    }
-
-    /// Every file that is named as an input.
-    fn input_paths(&self) -> Vec<PathBuf> {
-        let Discover { posts, options, graph, common, .. } = self.discover;
-        let mut paths = match posts {
-            PostsInput::Files(files) => files.clone(),
-            _ => Vec::new(),
-        };
-        paths.extend(graph.as_ref().and_then(GraphInput::path).map(Path::to_owned));
-        if let Some(UserList::File(path)) = &options.users {
-            paths.push(path.clone());
-        }
-        if let Some(CommonInput::File(path)) = common {
-            paths.push(path.clone());
-        }
-        paths
-    }
-
-    /// Every input with its hash.
-    fn inputs(&self) -> Result<Vec<InputFile>, Error> {
-        let Discover { posts, options, text_model, graph, common, .. } = self.discover;
-        let _stage = progress::stage("hashing inputs", 0);
-        let mut inputs = Vec::new();
-        for path in posts.files()? {
-            inputs.push(InputFile::read("posts", &path)?);
-        }
-        if let PostsInput::Batches { batches, .. } = posts {
-            inputs.push(InputFile::in_memory("posts", |to| hash_batches(batches, to))?);
-        }
-        match graph {
-            Some(GraphInput::File(path)) => inputs.push(InputFile::read("graph", path)?),
-            Some(GraphInput::Edges(edges)) => inputs.push(InputFile::in_memory("graph", |to| hash_debug(edges, to))?),
-            None => {}
-        }
-        match &options.users {
-            Some(UserList::File(path)) => inputs.push(InputFile::read("users", path)?),
-            Some(UserList::Names(names)) => inputs.push(InputFile::in_memory("users", |to| hash_debug(names, to))?),
-            None => {}
-        }
-        match common {
-            Some(CommonInput::File(path)) => inputs.push(InputFile::read("groups", path)?),
-            Some(CommonInput::Groups(groups)) => {
-                inputs.push(InputFile::in_memory("groups", |to| hash_debug(&groups.sorted(), to))?);
-            }
-            Some(CommonInput::Network) | None => {}
-        }
-        if let Some(model) = self.text_model(text_model.as_ref()) {
-            let folder = model.folder(&mut fetch_progress())?;
-            inputs.extend(InputFile::read_folder("scorer", &folder)?);
-        }
-        Ok(inputs)
-    }
-
-    /// The text model, where the options ask for one.
-    fn text_model<'a>(&self, model: Option<&'a ModelSource>) -> Option<&'a ModelSource> {
-        model.filter(|_| self.discover.options.scorer == ScorerChoice::Roberta)
-    }
-
-    /// What scores the posts; none where they bring their own scores, or the built-in scorer does.
-    pub(crate) fn scorer(&self) -> Result<Option<Box<dyn Scorer>>, Error> {
-        let model = self.text_model(self.discover.text_model.as_ref());
-        Ok(model.map(|model| model.open(&mut fetch_progress())).transpose()?)
-    }
-
-    /// Every option as used.
-    fn options(&self) -> RunOptions {
-        let Discover {
-            posts, options, text_model, rejects, graph, fit, minutes, common, uncertainty, pseudonyms, ..
-        } = self.discover;
-        let csv_text = &self.discover.csv_text;
-        let shown = |path: &Path| path.display().to_string();
-        let in_memory = || "in memory".to_owned();
-        let recorded = RunOptions {
-            posts: match posts {
-                PostsInput::Files(files) => files.iter().map(|path| shown(path)).collect(),
-                _ => vec![in_memory()],
-            },
-            preset: options.preset.map(|preset| preset.to_string()),
-            date_order: options.date_order.map(|order| order.to_string()),
-            map: options.columns.iter().map(|(field, column)| format!("{field}={column}")).collect(),
-            max_bad: Some(options.max_bad.to_string()),
-            rejects: rejects.as_deref().map(shown),
-            topic: options.topic.clone(),
-            from: options.since.map(|moment| moment.to_string()),
-            to: options.until.map(|moment| moment.to_string()),
-            lang: options.languages_used(),
-            any_language: options.any_language,
-            reposts: named(&options.reposts),
-            min_posts: options.min_posts,
-            users: options.users.as_ref().map(|users| match users {
-                UserList::File(path) => shown(path),
-                UserList::Names(_) => in_memory(),
-            }),
-            scorer: named(&options.scorer),
-            model: self.text_model(text_model.as_ref()).map(|model| model.model.clone()),
-            hypotheses: options.hypotheses.names().len(),
-            score_range: options.score_range.map(|range| range.to_string()),
-            bin: options.bin.to_string(),
-            timezone: options.timezone.iana_name().unwrap_or("UTC").to_owned(),
-            carry_forward: options.carry_forward,
-            graph: graph.as_ref().map(|graph| graph.path().map_or_else(in_memory, shown)),
-            pseudonymise: pseudonyms.is_some(),
-            adaptation: fit.adaptation,
-            constraint: named(&fit.constraint),
-            ridge: fit.ridge,
-            weights: fit.weights.map_or("auto", WeightKind::name).to_owned(),
-            shrinkage: fit.shrinkage,
-            rounds: fit.rounds,
-            sampling: fit.sampling,
-            minutes: *minutes,
-            common: common.as_ref().map(|common| match common {
-                CommonInput::Network => "network".to_owned(),
-                CommonInput::File(path) => shown(path),
-                CommonInput::Groups(_) => in_memory(),
-            }),
-            bootstrap: uncertainty.bootstrap,
-            null: uncertainty.null.unwrap_or(0),
-            top: uncertainty.top,
-            seed: uncertainty.seed,
-            raw_csv: *csv_text == CsvText::Raw,
-        };
-        if pseudonyms.is_some() { recorded.without_paths() } else { recorded }
-    }
-
-    /// The record, but for stages and timings, which the store knows.
-    fn record(
-        &self,
-        mut inputs: Vec<InputFile>,
-        mut options: RunOptions,
-        pseudonyms: Option<String>,
-        scored: ScoreResult,
-        model: &Model,
-        ranking: &Ranking,
-    ) -> RunRecord {
-        if pseudonyms.is_some() {
-            inputs.iter_mut().for_each(|input| input.path = None);
-        }
-        options.topic.clone_from(&scored.topic);
-        RunRecord {
-            format: RUN_FORMAT.to_owned(),
-            program: "headwater".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            model_format: MODEL_FORMAT.to_owned(),
-            seed: self.discover.uncertainty.seed,
-            inputs,
-            options,
-            pseudonyms,
-            topic: scored.topic,
-            matched: scored.matched,
-            counts: scored.counts,
-            choice: model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection),
-            verdict: Some(ranking.verdict.clone()),
-            stages: BTreeMap::new(),
-            timings: BTreeMap::new(),
-        }
-    }
-
     /// The posts, for messages.
     pub(crate) fn posts_name(&self) -> String {
         self.discover.posts.name().display().to_string()
@@ -632,8 +432,9 @@ impl Run<'_> {
             let draws = self.drawn("shifting circularly", count, work, "shifts", key, |number| shifts.draw(number))?;
             ranking.add_significance(&CircularShifts::compare(&observed, &draws), model)?;
         }
-        if let Some(graph) = graph {
-            ranking.add_graph_test(panel, graph, uncertainty.seed).map_err(about)?;
+        match graph {
+            Some(graph) => ranking.add_graph_test(panel, graph, uncertainty.seed).map_err(about)?,
+            None => ranking.add_power(panel, uncertainty.seed).map_err(about)?,
         }
         Ok(ranking)
     }
@@ -679,36 +480,53 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     serde_json::from_str(&text).map_err(|error| Error::Record { problem: format!("{}: {error}", path.display()) })
 }
 
-/// Bytes that stand for tables in memory.
-fn hash_batches(batches: &[arrow_array::RecordBatch], to: &mut Hasher) -> Result<(), Error> {
-    let Some(first) = batches.first() else { return Ok(()) };
-    let unhashed = |error: arrow_schema::ArrowError| Error::Record { problem: error.to_string() };
-    let mut writer = arrow_ipc::writer::StreamWriter::try_new(to, &first.schema()).map_err(unhashed)?;
-    batches.iter().try_for_each(|batch| writer.write(batch)).map_err(unhashed)?;
-    writer.finish().map_err(unhashed)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::de::IgnoredAny;
+    use serde::{Deserializer, Serializer};
+    use std::cell::RefCell;
 
-/// Bytes that stand for a small value in memory.
-fn hash_debug(value: &impl Debug, to: &mut Hasher) -> Result<(), Error> {
-    write!(to, "{value:?}").map_err(|error| Error::Record { problem: error.to_string() })
-}
-
-/// Reports how much of a model has been fetched.
-fn fetch_progress() -> impl FnMut(&str, u64, u64) {
-    let mut stage = None;
-    move |file: &str, done: u64, total: u64| {
-        if done == 0 {
-            // The stage of the file before ends first.
-            stage = None;
-        }
-        stage.get_or_insert_with(|| progress::stage(&format!("fetching {file}"), total)).at(done);
+    thread_local! {
+        static WATCHED: RefCell<Progress> = RefCell::default();
     }
-}
 
-/// An enum's name as it is serialised.
-fn named(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(name)) => name,
-        _ => String::new(),
+    /// A draw that is drawn, or read, in some stage.
+    struct Stage(String);
+
+    impl Stage {
+        fn now() -> Self {
+            Stage(WATCHED.with_borrow(Progress::progress).what)
+        }
+    }
+
+    impl Serialize for Stage {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            to.serialize_u64(0)
+        }
+    }
+
+    impl<'de> serde::Deserialize<'de> for Stage {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            IgnoredAny::deserialize(from).map(|_| Stage::now())
+        }
+    }
+
+    #[test]
+    fn reading_saved_draws_is_a_stage() {
+        let folder = tempfile::tempdir().unwrap();
+        let discover = Discover::new(PostsInput::from(vec![PathBuf::from("posts.csv")]));
+        let run = Run { discover: &discover, observer: &|_| () };
+        let stages = |count: u64| -> Vec<String> {
+            let progress = Progress::default();
+            let drawn = progress.over(Some(1), || {
+                WATCHED.set(progress.clone());
+                drop(progress::stage("hashing inputs", 0));
+                run.drawn("resampling", count, Some(folder.path()), "resamples", "key", |_| Ok(Stage::now()))
+            });
+            drawn.unwrap().unwrap().into_iter().map(|stage| stage.0).collect()
+        };
+        assert_eq!(stages(2), ["resampling"; 2]);
+        assert_eq!(stages(3), ["reading saved draws", "reading saved draws", "resampling"]);
     }
 }

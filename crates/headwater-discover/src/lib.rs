@@ -15,6 +15,7 @@ mod event;
 mod follow_graph;
 mod ingest;
 mod input_names;
+mod inputs;
 mod journal;
 mod lock;
 mod pseudonyms;

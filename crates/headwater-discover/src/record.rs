@@ -2,13 +2,15 @@
 //! report page, returned to Rust and Python.
 
 use crate::Error;
+use crate::discover::{CommonInput, Discover, Run};
 use crate::follow_graph::GraphCounts;
 use crate::pseudonyms::hex;
 use headwater::evaluate::Verdict;
 use headwater::learn::posterior::SamplingParams;
-use headwater::model::WeightsSelection;
-use headwater_files::MODEL_FORMAT;
-use headwater_posts::Quality;
+use headwater::model::{WeightKind, WeightsSelection};
+use headwater::{Model, Ranking};
+use headwater_files::{CsvText, MODEL_FORMAT};
+use headwater_posts::{PostsInput, Quality, UserList};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -317,4 +319,107 @@ pub(crate) fn sha256_of_file(path: &Path) -> Result<(u64, String), Error> {
 pub(crate) fn stage_key(stage: StageName, depends: &Value) -> String {
     let all = json!([env!("CARGO_PKG_VERSION"), MODEL_FORMAT, RUN_FORMAT, stage.as_str(), depends]);
     hex(&Sha256::digest(all.to_string()))
+}
+
+impl Run<'_> {
+    /// Every option as used.
+    pub(crate) fn options(&self) -> RunOptions {
+        let Discover {
+            posts, options, text_model, rejects, graph, fit, minutes, common, uncertainty, pseudonyms, ..
+        } = self.discover;
+        let csv_text = &self.discover.csv_text;
+        let shown = |path: &Path| path.display().to_string();
+        let in_memory = || "in memory".to_owned();
+        let recorded = RunOptions {
+            posts: match posts {
+                PostsInput::Files(files) => files.iter().map(|path| shown(path)).collect(),
+                _ => vec![in_memory()],
+            },
+            preset: options.preset.map(|preset| preset.to_string()),
+            date_order: options.date_order.map(|order| order.to_string()),
+            map: options.columns.iter().map(|(field, column)| format!("{field}={column}")).collect(),
+            max_bad: Some(options.max_bad.to_string()),
+            rejects: rejects.as_deref().map(shown),
+            topic: options.topic.clone(),
+            from: options.since.map(|moment| moment.to_string()),
+            to: options.until.map(|moment| moment.to_string()),
+            lang: options.languages_used(),
+            any_language: options.any_language,
+            reposts: named(&options.reposts),
+            min_posts: options.min_posts,
+            users: options.users.as_ref().map(|users| match users {
+                UserList::File(path) => shown(path),
+                UserList::Names(_) => in_memory(),
+            }),
+            scorer: named(&options.scorer),
+            model: self.text_model(text_model.as_ref()).map(|model| model.model.clone()),
+            hypotheses: options.hypotheses.names().len(),
+            score_range: options.score_range.map(|range| range.to_string()),
+            bin: options.bin.to_string(),
+            timezone: options.timezone.iana_name().unwrap_or("UTC").to_owned(),
+            carry_forward: options.carry_forward,
+            graph: graph.as_ref().map(|graph| graph.path().map_or_else(in_memory, shown)),
+            pseudonymise: pseudonyms.is_some(),
+            adaptation: fit.adaptation,
+            constraint: named(&fit.constraint),
+            ridge: fit.ridge,
+            weights: fit.weights.map_or("auto", WeightKind::name).to_owned(),
+            shrinkage: fit.shrinkage,
+            rounds: fit.rounds,
+            sampling: fit.sampling,
+            minutes: *minutes,
+            common: common.as_ref().map(|common| match common {
+                CommonInput::Network => "network".to_owned(),
+                CommonInput::File(path) => shown(path),
+                CommonInput::Groups(_) => in_memory(),
+            }),
+            bootstrap: uncertainty.bootstrap,
+            null: uncertainty.null.unwrap_or(0),
+            top: uncertainty.top,
+            seed: uncertainty.seed,
+            raw_csv: *csv_text == CsvText::Raw,
+        };
+        if pseudonyms.is_some() { recorded.without_paths() } else { recorded }
+    }
+
+    /// The record, but for stages and timings, which the store knows.
+    pub(crate) fn record(
+        &self,
+        mut inputs: Vec<InputFile>,
+        mut options: RunOptions,
+        pseudonyms: Option<String>,
+        scored: ScoreResult,
+        model: &Model,
+        ranking: &Ranking,
+    ) -> RunRecord {
+        if pseudonyms.is_some() {
+            inputs.iter_mut().for_each(|input| input.path = None);
+        }
+        options.topic.clone_from(&scored.topic);
+        RunRecord {
+            format: RUN_FORMAT.to_owned(),
+            program: "headwater".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            model_format: MODEL_FORMAT.to_owned(),
+            seed: self.discover.uncertainty.seed,
+            inputs,
+            options,
+            pseudonyms,
+            topic: scored.topic,
+            matched: scored.matched,
+            counts: scored.counts,
+            choice: model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection),
+            verdict: Some(ranking.verdict.clone()),
+            stages: BTreeMap::new(),
+            timings: BTreeMap::new(),
+        }
+    }
+}
+
+/// An enum's name as it is serialised.
+fn named(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
 }

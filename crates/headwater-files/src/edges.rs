@@ -171,11 +171,19 @@ impl Edges {
         self
     }
 
-    /// Agents of a roster that no edge names, [`Edges::matched`] included.
-    pub fn outside(&self, roster: &Roster) -> Vec<usize> {
+    /// Agents of a roster that some edge names, [`Edges::matched`] included, and a warning that the others are left out, where
+    /// there are others. `None` too where it names fewer than two agents: such a graph is refused.
+    ///
+    /// A network is learned on a graph among these agents, as in the pipeline from posts.
+    pub fn inside(&self, roster: &Roster) -> Option<(Vec<usize>, String)> {
         let (edges, _) = self.clone().matched(roster);
         let named: HashSet<usize> = edges.agents().iter().filter_map(|name| index(roster, name).ok()).collect();
-        (0..roster.agents().len()).filter(|agent| !named.contains(agent)).collect()
+        let (inside, outside): (Vec<usize>, Vec<usize>) =
+            (0..roster.agents().len()).partition(|agent| named.contains(agent));
+        (!outside.is_empty() && inside.len() >= 2).then(|| {
+            let names = count(outside.len(), "agent");
+            (inside, format!("{names} outside the graph ({}): their beliefs are left out", roster.list(&outside)))
+        })
     }
 
     /// The graph among the agents of a roster, names [`Edges::matched`]; and what names other agents and is left out.
@@ -190,11 +198,7 @@ impl Edges {
         let kept = edges.among(roster);
         if kept.is_empty() {
             let shown: Vec<String> = absent.iter().take(NAMED).map(|name| format!("{name:?}")).collect();
-            let named = shown.join(", ");
-            let problem = format!(
-                "no edge is between two agents with beliefs; names must be the same up to case and a leading @; the graph has {named}"
-            );
-            return Err(Error::file(&self.path, problem));
+            return Err(Error::NoEdges { path: self.path.clone(), named: shown.join(", ") });
         }
         let edges = all - kept.len();
         let absent = (!absent.is_empty()).then_some(AbsentAgents { agents: absent, edges });
@@ -305,6 +309,10 @@ mod tests {
         read_edges(&path)
     }
 
+    fn roster_of(agents: &[&str]) -> Roster {
+        Roster::new(agents.iter().copied(), ["x", "y"]).unwrap()
+    }
+
     #[test]
     fn edges_are_read_with_and_without_weights() {
         let edges = read("source,target\na,b\nb,a\na,b\n").unwrap();
@@ -359,7 +367,11 @@ mod tests {
                 "3 names matched up to case and a leading @ (\"@Ann\" is \"ann\", \"Cleo\" is \"CLEO\", \"bob\" is \"@Bob\")"
             ]
         );
-        assert_eq!(edges.outside(&roster), [4]);
+        let (inside, warning) = edges.inside(&roster).unwrap();
+        assert_eq!(inside, [0, 1, 2, 3]);
+        assert_eq!(warning, "1 agent outside the graph (dan): their beliefs are left out");
+        assert_eq!(edges.inside(&roster_of(&["ann", "@Bob", "cleo", "CLEO"])), None, "nobody is outside");
+        assert_eq!(edges.inside(&roster_of(&["ann", "x", "y"])), None, "one agent inside");
         // Two candidates: nobody knows which is meant.
         let roster = Roster::new(["ann", "ANN", "bob"], ["x", "y"]).unwrap();
         assert!(edges.graph_among(&roster).is_err());

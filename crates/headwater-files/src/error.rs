@@ -43,6 +43,16 @@ pub enum Error {
         /// What was met and what would be right.
         problem: String,
     },
+    /// A graph has no edge between two agents with beliefs.
+    #[error(
+        "{}: no edge is between two agents with beliefs; names must be the same up to case and a leading @; the graph has {named}", .path.display()
+    )]
+    NoEdges {
+        /// The graph.
+        path: PathBuf,
+        /// Some of its names, quoted.
+        named: String,
+    },
     /// A number in a file is outside its range.
     #[error("{}: {field} is {value}, but must be {range}", .path.display())]
     Range {

@@ -17,6 +17,7 @@ mod output;
 mod panel_file;
 mod parquet_file;
 mod ranking;
+mod thrift;
 mod time;
 
 pub use atomic_file::{AtomicFile, discard_unfinished, sync_folder};

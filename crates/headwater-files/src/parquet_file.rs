@@ -3,23 +3,28 @@
 //! - The Arrow schema that some writers embed is not read: a damaged one makes the Arrow crates panic, and Parquet's own types
 //!   say everything that is needed here.
 //! - Offsets and lengths in the footer are checked before anything else uses them.
-//! - Headers of pages state how large each page becomes when it is decompressed. They are summed up before the first page is
-//!   read; a file that unpacks to too many times its size is refused ([`Expansion`]).
-//! - Texts are read as views, so that a long text in a dictionary is in memory once, however many rows repeat it.
+//! - The schema may be nested only so deeply, because the Parquet crate reads it by recursion, and full names of nested columns
+//!   may have only so many bytes in all.
+//! - Headers of pages state how large each page becomes when it is decompressed, and how many values it has: a few bytes can stand
+//!   for a billion equal values. Both are summed up before the first page is read; a file that unpacks to too many times its size
+//!   is refused ([`Expansion`]).
+//! - Texts and bytes are read as views, so that a long one in a dictionary is in memory once, however many rows repeat it.
 //! - Wide tables are read fewer rows at a time.
 //! - The Parquet crate panics on some contradictions between pages. Its panics end here, as errors ([`contained`]).
 
 use crate::limit::Expansion;
+use crate::thrift::ThriftReader;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData};
 use parquet::file::reader::ChunkReader;
 use std::cell::Cell;
-use std::io::Read;
+use std::io::BufReader;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 
@@ -29,8 +34,15 @@ const CELLS_AT_ONCE: usize = 1 << 18;
 /// What reading a page costs beyond its bytes.
 const PAGE_COST: u64 = 1 << 10;
 
-/// Nested structures of a page header; real ones have three levels.
-const DEEPEST_HEADER: usize = 8;
+/// Bytes of memory that a value takes at least, of texts and of others.
+const TEXT_COST: u64 = 16;
+const VALUE_COST: u64 = 8;
+
+/// Levels of nested columns.
+const DEEPEST_SCHEMA: usize = 64;
+
+/// Bytes at the end of a file that say where its footer begins.
+const TAIL: u64 = 8;
 
 /// The batches of a Parquet file.
 pub struct ParquetBatches {
@@ -75,13 +87,18 @@ impl ParquetBatches {
 
     fn open(from: impl ChunkReader + 'static, rows: usize) -> Result<Self, String> {
         let size = from.len();
+        check_schema(&from)?;
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let found = ArrowReaderMetadata::load(&from, options.clone()).map_err(|error| error.to_string())?;
         let metadata = found.metadata().clone();
         let mut expansion = Expansion::new(size);
         check_pages(&from, &metadata, &mut expansion)?;
         let schema = Arc::new(Schema::new(viewed(found.schema().fields())));
-        let leaves = metadata.file_metadata().schema_descr().num_columns().max(1);
+        let leaves = metadata.file_metadata().schema_descr().num_columns();
+        if leaves == 0 {
+            // The Parquet crate would return as many empty rows as the footer states.
+            return Err("it has no columns".to_owned());
+        }
         let metadata_with_views = ArrowReaderMetadata::try_new(metadata.clone(), options.with_schema(schema.clone()))
             .map_err(|error| error.to_string())?;
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(from, metadata_with_views)
@@ -121,28 +138,60 @@ impl Iterator for ParquetBatches {
     }
 }
 
-/// Bytes of the values of a column; those of nested ones roughly.
+/// Bytes of the values of a column.
 fn decoded_bytes(array: &ArrayRef) -> u64 {
     if let Some(texts) = array.as_string_view_opt() {
         return texts.lengths().map(|length| u64::from(length) + 8).sum();
     }
+    if let Some(bytes) = array.as_binary_view_opt() {
+        return bytes.lengths().map(|length| u64::from(length) + 8).sum();
+    }
     if let Some(fields) = array.as_struct_opt() {
         return fields.columns().iter().map(decoded_bytes).sum();
     }
-    array.get_array_memory_size() as u64
+    if let Some(lists) = array.as_list_opt::<i32>() {
+        return decoded_bytes(lists.values()) + VALUE_COST * lists.len() as u64;
+    }
+    if let Some(maps) = array.as_map_opt() {
+        return decoded_bytes(maps.keys()) + decoded_bytes(maps.values()) + VALUE_COST * maps.len() as u64;
+    }
+    (array.get_array_memory_size() as u64).max(VALUE_COST * array.len() as u64)
 }
 
-/// Fields with texts as views.
+/// Fields with texts and bytes as views.
 fn viewed(fields: &Fields) -> Fields {
-    let field = |field: &Arc<Field>| {
-        let kind = match field.data_type() {
-            DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
-            DataType::Struct(inner) => DataType::Struct(viewed(inner)),
-            other => other.clone(),
-        };
-        Field::new(field.name(), kind, field.is_nullable())
+    fields.iter().map(viewed_field).collect()
+}
+
+fn viewed_field(field: &Arc<Field>) -> Arc<Field> {
+    let kind = match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::Struct(inner) => DataType::Struct(viewed(inner)),
+        DataType::List(inner) => DataType::List(viewed_field(inner)),
+        DataType::Map(inner, sorted) => DataType::Map(viewed_field(inner), *sorted),
+        other => other.clone(),
     };
-    fields.iter().map(field).collect()
+    Arc::new(field.as_ref().clone().with_data_type(kind))
+}
+
+/// Refuses columns that are nested too deeply, or whose full names are too long in all.
+fn check_schema(from: &impl ChunkReader) -> Result<(), String> {
+    let told = |error: parquet::errors::ParquetError| error.to_string();
+    let short = || "it is too short".to_owned();
+    let end = from.len().checked_sub(TAIL).ok_or_else(short)?;
+    let tail = from.get_bytes(end, TAIL as usize).map_err(told)?;
+    let tail = FooterTail::try_new(tail.as_ref().try_into().map_err(|_| short())?).map_err(told)?;
+    let start = end.checked_sub(tail.metadata_length() as u64).ok_or_else(|| "its footer is too long".to_owned())?;
+    if tail.is_encrypted_footer() {
+        return Err("it is encrypted".to_owned());
+    }
+    let footer = BufReader::new(from.get_read(start).map_err(told)?);
+    let shape = ThriftReader::new(footer, "its footer").schema(DEEPEST_SCHEMA)?;
+    if shape.depth > DEEPEST_SCHEMA {
+        return Err(format!("its columns are nested more than {DEEPEST_SCHEMA} levels deep"));
+    }
+    Expansion::new(from.len()).add(shape.paths).map_err(|error| error.to_string())
 }
 
 /// Checks every offset and length of the footer, and counts what all pages become when they are decompressed.
@@ -156,16 +205,24 @@ fn check_pages(from: &impl ChunkReader, metadata: &ParquetMetaData, unpacked: &m
         }
         for column in group.columns() {
             let (start, end) = extent(column, from.len())?;
+            let descriptor = column.column_descr();
+            let value_cost = match descriptor.physical_type() {
+                PhysicalType::BYTE_ARRAY => TEXT_COST,
+                PhysicalType::FIXED_LEN_BYTE_ARRAY => descriptor.type_length().unsigned_abs().into(),
+                _ => VALUE_COST,
+            };
             let mut at = start;
             while at < end {
-                let mut header =
-                    PageHeaderReader { from: from.get_read(at).map_err(|error| error.to_string())?, taken: 0 };
-                let (packed, whole) = header.sizes()?;
+                let header = from.get_read(at).map_err(|error| error.to_string())?;
+                let mut header = ThriftReader::new(header, "the header of a page");
+                let sizes = header.page_sizes()?;
                 // The headers count, so that a great many empty pages are no way around the limit.
-                unpacked.add(whole + header.taken + PAGE_COST).map_err(|error| error.to_string())?;
+                let values = sizes.values.saturating_mul(value_cost.max(VALUE_COST));
+                let cost = sizes.whole.saturating_add(values).saturating_add(header.taken() + PAGE_COST);
+                unpacked.add(cost).map_err(|error| error.to_string())?;
                 at = at
-                    .checked_add(header.taken)
-                    .and_then(|body| body.checked_add(packed))
+                    .checked_add(header.taken())
+                    .and_then(|body| body.checked_add(sizes.packed))
                     .filter(|next| *next <= end)
                     .ok_or_else(|| "a page is longer than its column".to_owned())?;
             }
@@ -186,111 +243,5 @@ fn extent(column: &ColumnChunkMetaData, size: u64) -> Result<(u64, u64), String>
     match start.checked_add(length) {
         Some(end) if end <= size => Ok((start, end)),
         _ => Err(format!("its footer places {} beyond the end of the file", column.column_path())),
-    }
-}
-
-/// Reads the header of a page, a structure in Thrift's compact encoding, as far as its sizes.
-struct PageHeaderReader<R> {
-    from: R,
-    taken: u64,
-}
-
-impl<R: Read> PageHeaderReader<R> {
-    /// Bytes of the page as it is stored, and as it is decompressed. The whole header is read.
-    fn sizes(&mut self) -> Result<(u64, u64), String> {
-        let (mut packed, mut whole) = (None, None);
-        let mut id = 0;
-        while let Some((next, kind)) = self.field(id)? {
-            id = next;
-            match (id, kind) {
-                (2, 5) => whole = Some(self.number()?),
-                (3, 5) => packed = Some(self.number()?),
-                _ => self.skip(kind, 0)?,
-            }
-        }
-        match (packed, whole) {
-            (Some(packed), Some(whole)) if packed >= 0 && whole >= 0 => Ok((packed as u64, whole as u64)),
-            _ => Err("the header of a page is damaged".to_owned()),
-        }
-    }
-
-    fn byte(&mut self) -> Result<u8, String> {
-        let mut byte = [0];
-        self.from.read_exact(&mut byte).map_err(|_| "it ends within the header of a page".to_owned())?;
-        self.taken += 1;
-        Ok(byte[0])
-    }
-
-    fn unsigned(&mut self) -> Result<u64, String> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err("the header of a page is damaged".to_owned())
-    }
-
-    fn number(&mut self) -> Result<i64, String> {
-        let value = self.unsigned()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
-    }
-
-    /// Number and type of the next field; `None` at the end of the structure.
-    fn field(&mut self, before: i64) -> Result<Option<(i64, u8)>, String> {
-        let head = self.byte()?;
-        if head == 0 {
-            return Ok(None);
-        }
-        let id = if head >> 4 == 0 { self.number()? } else { before.wrapping_add(i64::from(head >> 4)) };
-        Ok(Some((id, head & 0xf)))
-    }
-
-    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), String> {
-        let damaged = || "the header of a page is damaged".to_owned();
-        if depth > DEEPEST_HEADER {
-            return Err(damaged());
-        }
-        match kind {
-            1 | 2 => Ok(()),
-            3 => self.byte().map(drop),
-            4..=6 => self.unsigned().map(drop),
-            7 => self.pass(8),
-            8 => {
-                let length = self.unsigned()?;
-                self.pass(length)
-            }
-            9 | 10 => {
-                let head = self.byte()?;
-                let count = if head >> 4 == 15 { self.unsigned()? } else { u64::from(head >> 4) };
-                // An element takes a byte at least, so that the end of the file ends the loop.
-                (0..count).try_for_each(|_| match head & 0xf {
-                    1 | 2 => self.byte().map(drop),
-                    kind => self.skip(kind, depth + 1),
-                })
-            }
-            12 => {
-                let mut id = 0;
-                while let Some((next, kind)) = self.field(id)? {
-                    id = next;
-                    self.skip(kind, depth + 1)?;
-                }
-                Ok(())
-            }
-            _ => Err(damaged()),
-        }
-    }
-
-    fn pass(&mut self, count: u64) -> Result<(), String> {
-        let passed = std::io::copy(&mut (&mut self.from).take(count), &mut std::io::sink());
-        match passed {
-            Ok(passed) if passed == count => {
-                self.taken += count;
-                Ok(())
-            }
-            _ => Err("it ends within the header of a page".to_owned()),
-        }
     }
 }

@@ -131,6 +131,11 @@ fn a_megabyte_takes_bounded_memory_and_time() {
     let told = within_limits("dictionary", || beliefs(BeliefsFormat::Parquet, &repeated)).unwrap_err().to_string();
     assert!(told.contains("times its size"), "{told}");
 
+    for (what, file) in support::hostile_parquet() {
+        let told = within_limits(what, || beliefs(BeliefsFormat::Parquet, &file)).unwrap_err().to_string();
+        assert!(told.len() < 1000, "{what}: {told}");
+    }
+
     for (member, shape) in [("meta", "<U268435456"), ("combination", "<f8")] {
         let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
         let mut add = |name: &str, kind: &str, shape: &str, body: &[u8], repeat: usize| {

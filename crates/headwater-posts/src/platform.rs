@@ -119,7 +119,7 @@ impl RecentTexts {
     const OVERHEAD: usize = 100;
 
     fn keep(&mut self, id: &str, text: &str, lang: Option<&str>) {
-        let key = hash(id);
+        let key = hashed_id(id);
         // The first wording stands, as it does among the posts.
         if self.texts.contains_key(&key) {
             return;
@@ -134,11 +134,12 @@ impl RecentTexts {
     }
 
     fn get(&self, id: &str) -> Option<(&str, Option<&str>)> {
-        self.texts.get(&hash(id)).map(|(text, lang)| (text.as_ref(), lang.as_deref()))
+        self.texts.get(&hashed_id(id)).map(|(text, lang)| (text.as_ref(), lang.as_deref()))
     }
 }
 
-fn hash(id: &str) -> u64 {
+/// A number that stands for an id where millions are kept.
+pub(crate) fn hashed_id(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()

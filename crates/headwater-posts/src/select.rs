@@ -4,6 +4,7 @@
 //! topics. The number of posts a user needs can only be checked at the end, by [`crate::ingest`].
 
 use crate::Error;
+use crate::platform::hashed_id;
 use crate::post::Post;
 use crate::query::{Query, Text};
 use crate::read::open_text;
@@ -12,7 +13,6 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::Path;
 
@@ -236,7 +236,7 @@ impl Selector {
     /// Whether a post stays; counts it if not.
     pub fn keep(&mut self, post: &Post) -> bool {
         let selection = &self.selection;
-        let repeated = post.id.as_deref().is_some_and(|id| !self.seen.insert(hash(id)));
+        let repeated = post.id.as_deref().is_some_and(|id| !self.seen.insert(hashed_id(id)));
         let counter = if repeated && post.update {
             &mut self.updates
         } else if repeated {
@@ -278,12 +278,6 @@ impl Selector {
 fn marked(post: &Post) -> Option<&str> {
     const NONE: [&str; 9] = ["und", "zxx", "mul", "mis", "qme", "qst", "qht", "qam", "qct"];
     post.lang.as_deref().filter(|lang| !NONE.contains(lang))
-}
-
-fn hash(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -25,18 +25,21 @@ use std::path::Path;
 use std::sync::Arc;
 use support::within_limits;
 
+fn said<T>(result: Result<T, headwater_posts::Error>) -> Result<T, String> {
+    result.map_err(|error| error.to_string())
+}
+
 /// Reads posts with a score, up to their bins and the panel.
 fn panel(bytes: &[u8]) -> Result<usize, String> {
-    let said = |error: headwater_posts::Error| error.to_string();
-    let records = Records::from_stream(Box::new(Cursor::new(bytes.to_vec())), Path::new("x")).map_err(said)?;
+    let records = said(Records::from_stream(Box::new(Cursor::new(bytes.to_vec())), Path::new("x")))?;
     let posts = PostReader::new(records, ColumnMapping::default().with_scores(Wanted::Either).without_text());
     let calendar = Calendar::new(Bin::Hours(1), TimeZone::UTC);
     let mut ingest = Ingest::new(Selection::default(), None, calendar, Hypotheses::Two);
     for batch in posts.batches() {
-        ingest.take(&mut batch.map_err(said)?).map_err(said)?;
+        said(ingest.take(&mut said(batch)?))?;
     }
-    let (beliefs, _) = ingest.finish_binned().map_err(said)?;
-    Ok(beliefs.panel().map_err(said)?.steps())
+    let (beliefs, _) = said(ingest.finish_binned())?;
+    Ok(said(beliefs.panel())?.steps())
 }
 
 fn gzip(parts: &[u8], repeat: usize) -> Vec<u8> {
@@ -124,15 +127,23 @@ fn a_megabyte_takes_bounded_memory_and_time() {
     drop(batch);
     let bytes = Bytes::from(writer.into_inner().unwrap());
     assert!(bytes.len() < 1 << 20, "{}", bytes.len());
-    let told = within_limits("dictionary", || {
-        let mut rows = ArrowRows::from_parquet(bytes, Arc::from(Path::new("x"))).unwrap();
-        loop {
-            match rows.next() {
-                Ok(Some(_)) => {}
-                Ok(None) => return String::new(),
-                Err(error) => return error.to_string(),
-            }
+    let read = |bytes: Bytes| -> Result<u64, String> {
+        let mut rows = said(ArrowRows::from_parquet(bytes, Arc::from(Path::new("x"))))?;
+        let mut count = 0;
+        while said(rows.next())?.is_some() {
+            count += 1;
         }
-    });
+        Ok(count)
+    };
+    let told = within_limits("dictionary", || read(bytes)).unwrap_err();
     assert!(told.contains("more than 64 times its size"), "{told}");
+    for (what, file) in support::hostile_parquet() {
+        let told = within_limits(what, || read(Bytes::from(file))).unwrap_err();
+        let wanted = match what {
+            "no columns" => "it has no columns",
+            "deep" => "nested more than 64 levels deep",
+            _ => "more than 64 times its size",
+        };
+        assert!(told.contains(wanted), "{what}: {told}");
+    }
 }

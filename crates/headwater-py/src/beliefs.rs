@@ -329,6 +329,23 @@ fn names(
     Ok(Some((agents, hypotheses.unwrap_or_else(|| usual.hypotheses().to_vec()))))
 }
 
+/// Beliefs that a network is learned from, on a graph where there is one.
+pub(crate) struct GraphBeliefs {
+    pub(crate) panel: Arc<Panel>,
+    /// The agents that are left, where others are left out.
+    pub(crate) agents: Option<Vec<usize>>,
+    pub(crate) warning: Option<String>,
+}
+
+impl GraphBeliefs {
+    pub(crate) fn new(beliefs: &Beliefs, graph: Option<&Graph>) -> PyResult<Self> {
+        match graph {
+            Some(graph) => graph.inside(&beliefs.panel),
+            None => Ok(GraphBeliefs { panel: beliefs.panel.clone(), agents: None, warning: None }),
+        }
+    }
+}
+
 /// Who may listen to whom, by name.
 #[pyclass(frozen, module = "headwater._headwater")]
 pub(crate) struct Graph {
@@ -371,6 +388,18 @@ impl Graph {
             })?;
         }
         Ok(links)
+    }
+
+    /// The beliefs that a network on this graph is learned from, with a warning where agents outside it are left out.
+    pub(crate) fn inside(&self, panel: &Arc<Panel>) -> PyResult<GraphBeliefs> {
+        Ok(match self.edges.inside(panel.roster()) {
+            Some((agents, warning)) => GraphBeliefs {
+                panel: Arc::new(panel.among(&agents).map_err(PyError::from)?),
+                agents: Some(agents),
+                warning: Some(warning),
+            },
+            None => GraphBeliefs { panel: panel.clone(), agents: None, warning: None },
+        })
     }
 
     /// The speakers each listener may listen to.

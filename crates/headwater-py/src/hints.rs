@@ -54,6 +54,7 @@ pub(crate) fn files_text(error: &Files) -> String {
         Files::Data { source, .. } => core_hint(source),
         Files::Io { source, .. } => Some(system_hint(source)),
         Files::NoFolder { .. } => Some("create the folder first".to_owned()),
+        Files::NoEdges { .. } => Some("give sources and targets by the names of the beliefs' agents".to_owned()),
         _ => None,
     };
     with_hint(error, hint)

@@ -1,6 +1,6 @@
 //! Learners: beliefs in, a model out. Parameters have the names and defaults of the command line.
 
-use crate::beliefs::{Beliefs, Graph};
+use crate::beliefs::{Beliefs, Graph, GraphBeliefs};
 use crate::error::{PyError, no_choice};
 use crate::model::Model;
 use crate::work::{Manner, done};
@@ -82,6 +82,7 @@ pub(crate) fn whitened(
     threads: Option<usize>,
 ) -> PyResult<Model> {
     let usual = WhitenedParams::default();
+    let GraphBeliefs { panel, warning, .. } = GraphBeliefs::new(beliefs, graph.as_deref())?;
     let params = WhitenedParams {
         adaptation,
         constraint: self::constraint(constraint)?,
@@ -89,12 +90,12 @@ pub(crate) fn whitened(
         rounds: rounds.unwrap_or(usual.rounds),
         symbols,
         budget: budget.unwrap_or(usual.budget),
-        support: support(graph.as_deref(), beliefs.panel.roster())?,
+        support: support(graph.as_deref(), panel.roster())?,
     };
     let memory = memory(forget, recent)?;
-    let (panel, grain, about) = (&beliefs.panel, beliefs.grain, beliefs.about());
+    let (grain, about) = (beliefs.grain, beliefs.about());
     done(py, &Manner { progress, threads }, || {
-        let filled = fit::fill(panel);
+        let filled = fit::fill(&panel);
         let mut model = if memory == Memory::All {
             fit::whitened(&filled, &params).map_err(&about)?
         } else {
@@ -112,7 +113,7 @@ pub(crate) fn whitened(
             model
         };
         // In the order of the command line.
-        let before: Vec<String> = grain.warning().into_iter().chain(filled.warning).collect();
+        let before: Vec<String> = warning.into_iter().chain(grain.warning()).chain(filled.warning).collect();
         model.diagnostics.warnings.splice(0..0, before);
         Ok(model.into())
     })
@@ -143,6 +144,11 @@ pub(crate) fn state_space(
 ) -> PyResult<(Model, Option<String>)> {
     let weights = self::weights(weights, graph.is_some())?;
     let usual = StateSpaceParams::default();
+    let GraphBeliefs { panel, agents, warning } = GraphBeliefs::new(beliefs, graph.as_deref())?;
+    let groups = groups.map(|groups| match &agents {
+        Some(agents) => agents.iter().map(|&agent| groups[agent]).collect(),
+        None => groups,
+    });
     let params = StateSpaceParams {
         adaptation,
         constraint: self::constraint(constraint)?,
@@ -150,15 +156,16 @@ pub(crate) fn state_space(
         shrinkage: shrinkage.unwrap_or(usual.shrinkage),
         rounds: rounds.unwrap_or(usual.rounds),
         tolerance: tolerance.unwrap_or(usual.tolerance),
-        support: support(graph.as_deref(), beliefs.panel.roster())?,
+        support: support(graph.as_deref(), panel.roster())?,
         common: groups,
         weights,
         sampling: self::sampling(sampling, seed),
     };
     params.check().map_err(PyError::from)?;
-    let (panel, about) = (&beliefs.panel, beliefs.about());
+    let about = beliefs.about();
     done(py, &Manner { progress, threads }, || {
-        let model = fit::state_space(panel, &params).map_err(about)?;
+        let mut model = fit::state_space(&panel, &params).map_err(about)?;
+        model.diagnostics.warnings.splice(0..0, warning);
         let selection = model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection);
         let choice = selection.map(|selection| selection.to_string());
         Ok((model.into(), choice))
@@ -219,7 +226,8 @@ pub(crate) fn gsl(
     threads: Option<usize>,
 ) -> PyResult<(Model, String)> {
     let params = paper(adaptation, window, learning_rate, batch, sparsity, passes, constraint)?;
-    let (panel, about) = (&beliefs.panel, beliefs.about());
+    let GraphBeliefs { panel, warning, .. } = GraphBeliefs::new(beliefs, graph.as_deref())?;
+    let about = beliefs.about();
     let roster = panel.roster();
     let support = support(graph.as_deref(), roster)?;
     let known = |model: &Option<PyRef<'_, Model>>| -> Result<Option<GroundTruth>, PyError> {
@@ -228,7 +236,7 @@ pub(crate) fn gsl(
     };
     let (evidence, initial) = (known(&evidence)?, known(&initial)?);
     done(py, &Manner { progress, threads }, || {
-        let filled = fit::fill(panel);
+        let filled = fit::fill(&panel);
         let mut learner = Gsl::new(roster.clone(), params)?;
         if let Some(support) = support {
             learner = learner.within(support)?;
@@ -245,7 +253,7 @@ pub(crate) fn gsl(
         }
         let GslParams { window, learning_rate, batch, sparsity, passes, .. } = learner.params().clone();
         let (mut model, bound) = fit::gsl(&filled.panel, learner).map_err(&about)?;
-        model.diagnostics.warnings.splice(0..0, filled.warning);
+        model.diagnostics.warnings.splice(0..0, warning.into_iter().chain(filled.warning));
         let settings = serde_json::json!({
             "window": window,
             "learning_rate": learning_rate,

@@ -10,7 +10,7 @@ use headwater::evaluate::Verdict;
 use headwater::model::DetectedChange;
 use headwater::ranking::{Ranking as Ranked, Uncertainty};
 use headwater::words::count;
-use headwater::{Influence, Model as Learned, Roster, influence};
+use headwater::{Influence, Model as Learned, Panel, Roster, influence};
 use headwater_files::{CsvText, model_from_bytes, model_to_bytes, ranking_table, read_model, write_model};
 use headwater_report::explanation::WhatIfKind;
 use headwater_report::export::{EdgeFilter, ExportFormat, ExportNetwork, json, write_files};
@@ -23,7 +23,7 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
 use serde_json::{Value, json as json_value};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A learned or given model.
 #[pyclass(frozen, module = "headwater._headwater")]
@@ -63,6 +63,11 @@ pub(crate) fn change_json(change: &DetectedChange, roster: &Roster, time: Value)
         "listeners": roster.names(&change.listeners),
         "truth": change.truth.map(|truth| roster.hypotheses()[truth].clone()),
     })
+}
+
+/// The beliefs of a model's agents: those that it was learned without are left out.
+fn of_model(panel: &Arc<Panel>, model: &Learned) -> PyResult<Arc<Panel>> {
+    Ok(model.beliefs_among(panel).map_err(PyError::from)?.map_or_else(|| panel.clone(), Arc::new))
 }
 
 #[pymethods]
@@ -245,14 +250,18 @@ impl Model {
             }
             self::draws(name, draws)?;
         }
-        let given = beliefs.as_ref().map(|beliefs| (&beliefs.panel, beliefs.about()));
+        let panel = beliefs.as_ref().map(|beliefs| of_model(&beliefs.panel, &self.model)).transpose()?;
+        let given = panel.as_ref().zip(beliefs.as_ref().map(|beliefs| beliefs.about()));
         let graph = graph.map(|graph| graph.links(&self.model.roster)).transpose()?;
         let model = &self.model;
         done(py, &Manner { progress, threads }, || {
             let mut ranking = Ranked::new(model)?;
             if let Some((panel, about)) = &given {
                 ranking.add_activity(panel).map_err(about)?;
-                ranking.add_uncertainty(&Uncertainty { bootstrap, null, top, seed }, model, panel).map_err(about)?;
+                ranking.add_uncertainty(&Uncertainty { bootstrap, null, top, seed }, model, panel).map_err(&about)?;
+                if graph.is_none() {
+                    ranking.add_power(panel, seed).map_err(about)?;
+                }
             }
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
@@ -310,7 +319,8 @@ impl Model {
     ) -> PyResult<String> {
         let model = &self.model;
         let given = ranking.as_ref().map(|ranking| &ranking.ranking);
-        let panel = beliefs.as_ref().map(|beliefs| &beliefs.panel);
+        let panel = beliefs.as_ref().map(|beliefs| of_model(&beliefs.panel, &self.model)).transpose()?;
+        let panel = panel.as_ref();
         let graph = match graph {
             Some(graph) => graph.among(&model.roster)?,
             None => None,

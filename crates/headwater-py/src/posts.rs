@@ -151,9 +151,11 @@ fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
 }
 
 fn preset_named(name: &str) -> PyResult<Preset> {
-    let found = Preset::ALL.into_iter().find(|preset| preset.to_string() == name);
-    let known = "x-v2, x-v1, x-archive, bluesky, mastodon, reddit, telegram, zeeschuimer or 4cat";
-    found.ok_or_else(|| no_choice("preset", name, known))
+    let mut presets = Preset::ALL;
+    presets.sort_unstable();
+    let [others @ .., last] = presets.map(Preset::name);
+    let known = format!("{} or {last}", others.join(", "));
+    name.parse().map_err(|_| no_choice("preset", name, &known))
 }
 
 /// The text model that a scorer needs, and no other has.

@@ -14,7 +14,7 @@ import pytest
 
 import headwater
 from conftest import long_table
-from headwater import StateSpace, Whitened
+from headwater import GSL, StateSpace, Whitened
 from headwater.frames import kind_of
 
 MAKERS: dict[str, Any] = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "pyarrow": pyarrow.table}
@@ -172,6 +172,26 @@ def test_agents_of_a_graph_without_beliefs_are_left_out(beliefs: np.ndarray) -> 
     np.testing.assert_array_equal(found, wanted)
     with pytest.raises(ValueError, match="no edge is between two agents with beliefs"):
         Whitened(graph=[("zoe", "max")]).fit(beliefs)
+
+
+def test_agents_outside_a_graph_are_left_out(quiet: np.ndarray, beliefs: np.ndarray) -> None:
+    def pairs(agents: int) -> list[tuple[str, str]]:
+        return [(str(source), str(target)) for source in range(agents) for target in range(agents) if source != target]
+
+    left_out = r"1 agent outside the graph \(.*\): their beliefs are left out"
+    for learner, array in [(Whitened, beliefs), (GSL, beliefs), (StateSpace, quiet)]:
+        agents = array.shape[1]
+        options = {"adaptation": 0.1} if learner is GSL else {}
+        if learner is StateSpace:
+            options = {"rounds": 3, "common": dict.fromkeys(map(str, range(agents)), "all")}
+        with pytest.warns(headwater.HeadwaterWarning, match=left_out):
+            found = learner(graph=pairs(agents - 1), **options).fit(array)
+        assert found.agents_ == [str(agent) for agent in range(agents - 1)]
+        wanted = learner(graph=pairs(agents - 1), **options).fit(array[:, :-1]).combination_
+        np.testing.assert_array_equal(found.combination_, wanted)
+    # Whoever ranks gives the beliefs as they are.
+    with pytest.warns(headwater.HeadwaterWarning):
+        assert len(headwater.rank(found.model_, array)) == agents - 1
 
 
 def test_no_name_in_csv_is_run_by_a_spreadsheet(tmp_path: Path) -> None:

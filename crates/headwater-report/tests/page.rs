@@ -216,7 +216,7 @@ fn the_verdict_is_honest() {
     let leader = &ranking.agents[0].agent;
     assert!(!said.headline.contains(leader.as_str()) && !said.headline.contains('%'), "{}", said.headline);
     assert!(!said.tested.is_empty() && !said.next.is_empty() && rivals.tested.is_empty(), "{said:?}");
-    assert!(said.tested.iter().any(|line| line.contains("was not computed")), "{said:?}");
+    assert!(said.tested.iter().any(|line| line.contains("was not simulated")), "{said:?}");
     // With a graph the page tells how often listening would have been found.
     let (larger, other_model, mut unsupported) = world(12, 60, 0.8);
     unsupported.verdict.outcome = Outcome::NoEvidence;
@@ -225,11 +225,20 @@ fn the_verdict_is_honest() {
     unsupported.add_graph_test(&larger, &graph, 3).unwrap();
     let said = verdict(&other_model, &unsupported);
     let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
-    assert!(told("A second test") && told("Power for data like these") && !told("was not computed"), "{said:?}");
+    assert!(told("A second test") && told("Power for data like these") && !told("was not simulated"), "{said:?}");
+    // Without one it is simulated.
+    (unsupported.graph_test, unsupported.power) = (None, None);
+    unsupported.add_power(&larger, 3).unwrap();
+    let said = verdict(&other_model, &unsupported);
+    let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
+    assert!(told("Power, simulated: ") && !told("was not simulated"), "{said:?}");
     let mut supported = world(12, 60, 0.8).2;
     supported.add_graph_test(&larger, &graph, 3).unwrap();
     assert!(supported.graph_test.is_none());
     assert!(rivals.headline.starts_with("Forecasts improve by "), "{}", rivals.headline);
+    // Support is for the network as a whole; the leader has a p-value of their own.
+    let p = ranking.agents[0].p_value.unwrap();
+    assert!(rivals.headline.contains(&format!(" (permutation test p = {p:.3})")), "{}", rivals.headline);
     // Positive skill without a permutation test is no test.
     let said = verdict(&model, &Ranking::new(&model).unwrap());
     assert!(said.outcome == Outcome::NotTested && said.headline.contains("was not tested"), "{said:?}");

@@ -3,7 +3,7 @@
 //! In: a [`Model`], and as far as they are at hand the panel it was learned from, a graph, bootstrap intervals and p-values.
 //! Out: a [`Ranking`], the same on the terminal, in `ranking.json`, on the page and in Python.
 
-use crate::evaluate::graph_test::{GraphTest, GraphTestParams, graph_test};
+use crate::evaluate::graph_test::{GraphTest, GraphTestParams, ShiftPower, graph_test, shift_power};
 use crate::evaluate::intervals::intervals;
 use crate::evaluate::null_test::significance;
 use crate::evaluate::{Intervals, Outcome, Significance, Verdict, discoveries};
@@ -76,6 +76,9 @@ pub struct Ranking {
     /// "supported" and a graph was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph_test: Option<GraphTest>,
+    /// How often listening would have been found in data like these, simulated, where there is no evidence and no graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<ShiftPower>,
     /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
@@ -320,6 +323,7 @@ impl Ranking {
             agents,
             edges: None,
             graph_test: None,
+            power: None,
             notes: notes(model, found),
         };
         ranking.add_posterior(model, TOP)?;
@@ -375,6 +379,15 @@ impl Ranking {
             Err(Error::Untestable(_)) => None,
             found => Some(found?),
         };
+        Ok(())
+    }
+
+    /// Simulates how strong listening must be to be found in this panel, where a null test found no evidence and there is no
+    /// graph to test. Panels that are too large or too small for that are left without.
+    pub fn add_power(&mut self, panel: &Panel, seed: u64) -> Result<(), Error> {
+        if self.verdict.outcome == Outcome::NoEvidence && self.verdict.p_value.is_some() {
+            self.power = shift_power(panel, seed)?;
+        }
         Ok(())
     }
 

@@ -14,9 +14,13 @@ use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::simulate::{Likelihoods, WorldParams, simulate};
 use headwater::{Error, Method, Model, Panel, fit};
 
-fn world() -> Panel {
+fn world_of(hypotheses: usize) -> Panel {
     let likelihoods = Likelihoods::Gaussian { dimension: 3 };
-    simulate(&WorldParams { agents: 6, steps: 80, hypotheses: 2, likelihoods, ..WorldParams::default() }).unwrap().0
+    simulate(&WorldParams { agents: 6, steps: 80, hypotheses, likelihoods, ..WorldParams::default() }).unwrap().0
+}
+
+fn world() -> Panel {
+    world_of(2)
 }
 
 fn posts() -> Panel {
@@ -105,6 +109,10 @@ fn resamples_and_shifts_are_fitted_with_the_recorded_parameters() {
         (drawn, shifted)
     };
     let usual = draws(&panel, WhitenedParams::default().into());
+    // A single log-ratio is not reweighted.
+    let (three, once) = (world_of(3), WhitenedParams { rounds: 1, ..WhitenedParams::default() });
+    let (once, usual_rounds) = (draws(&three, once.into()), draws(&three, WhitenedParams::default().into()));
+    assert!(once.0 != usual_rounds.0 && once.1 != usual_rounds.1);
     for params in whitened().into_iter().filter(|params| params.rounds > 1) {
         let found = draws(&panel, params.clone().into());
         assert_ne!(found.0, usual.0, "{params:?}");
@@ -112,9 +120,15 @@ fn resamples_and_shifts_are_fitted_with_the_recorded_parameters() {
         assert!(params.adaptation.is_some() || found.1 != usual.1, "{params:?}");
     }
     let usual = StateSpaceParams { rounds: 5, tolerance: 0.0, ..StateSpaceParams::default() };
-    let plain = draws(&said, usual.into());
-    for params in state_space().into_iter().filter(|params| params.tolerance == 0.0) {
-        assert_ne!(draws(&said, params.clone().into()).0, plain.0, "{params:?}");
+    let plain = draws(&said, usual.clone().into());
+    for params in state_space() {
+        let found = draws(&said, params.clone().into());
+        // A tolerance that is met earlier ends the fit earlier; one that is not met in five rounds changes nothing.
+        let ends = params.tolerance == 0.0 || params.tolerance == f64::INFINITY;
+        assert!(!ends || found.0 != plain.0, "{params:?}");
+        // Observed and shifted panels get ten rounds, whatever the fit got.
+        let same = StateSpaceParams { rounds: usual.rounds, tolerance: usual.tolerance, ..params.clone() } == usual;
+        assert_eq!(found.1 == plain.1, same, "{params:?}");
     }
 }
 

@@ -185,6 +185,55 @@ fn graphs_are_used_as_given() {
     assert!((pagerank - 1.0).abs() < 1e-9);
 }
 
+/// As in `discover`: a network on a graph is learned among the agents that the graph names.
+#[test]
+fn agents_outside_the_graph_are_left_out() {
+    let place = with_world("--silence 0.2 --hypotheses 2 --as csv");
+    let ring = (0..6).map(|agent| format!("{},{agent}\n{},{agent}\n", (agent + 1) % 6, (agent + 2) % 6));
+    place.write("ring.csv", format!("source,target\n{}8,1\n", ring.collect::<String>()));
+    let rows = |kept: &dyn Fn(&str) -> bool| {
+        let table = place.read("w/beliefs.csv");
+        let (header, rows) = table.split_once('\n').unwrap();
+        let kept = rows.lines().filter(|row| kept(row.split(',').nth(1).unwrap()));
+        format!("{header}\n{}\n", kept.collect::<Vec<_>>().join("\n"))
+    };
+    place.write("six.csv", rows(&|agent| !["6", "7"].contains(&agent)));
+    for method in ["--method whitened", "--method gsl --adaptation 0.05", "--rounds 5 --weights edges"] {
+        let (_, told) = place.both(&format!("learn w/beliefs.csv --graph ring.csv {method} --out all.json"));
+        let flat = told.replace('\n', " ");
+        let named = ["(6, 7)", "(7, 6)"];
+        let outside =
+            |names: &&str| flat.contains(&format!("2 agents outside the graph {names}: their beliefs are left out"));
+        assert!(named.iter().any(outside), "{told}");
+        assert!(flat.contains("1 agent of the graph without beliefs (\"8\"): left out, with 1 edge"), "{told}");
+        place.done(&format!("learn six.csv --graph ring.csv {method} --out six.json"));
+        let (mut all, mut six) = (place.read_json("all.json"), place.read_json("six.json"));
+        assert_eq!(all["agents"].as_array().unwrap().len(), 6);
+        let warnings = |model: &mut Value| model["diagnostics"]["warnings"].take().to_string();
+        assert!(warnings(&mut all).contains("outside the graph") && !warnings(&mut six).contains("outside the graph"));
+        assert_eq!(all, six, "{method}");
+    }
+    // Whoever ranks gives the beliefs as they are.
+    let (ranked, told) = place.both("rank all.json --beliefs w/beliefs.csv --format csv");
+    assert!(told.contains("2 agents of the beliefs not in the model: left out"), "{told}");
+    assert_eq!(ranked, place.done("rank all.json --beliefs six.csv --format csv"));
+}
+
+/// Another file of a run where a model is wanted is named for what it is.
+#[test]
+fn other_files_of_a_run_are_no_models() {
+    let place = with_world("");
+    place.done(LEARN);
+    place.write("ranking.json", place.done("rank m.json --format json"));
+    for command in ["rank ranking.json", "explain ranking.json --agent 0", "report ranking.json --out page.html"] {
+        let told = place.refused(command, 1);
+        assert!(told.contains("ranking.json: is a ranking; a model is wanted, such as model.json"), "{told}");
+    }
+    place.done("export m.json --out network.json");
+    let told = place.refused("rank network.json", 1);
+    assert!(told.contains("is a network for other programs; a model is wanted"), "{told}");
+}
+
 #[test]
 fn known_evidence_initial_weights_batches_and_the_simplex() {
     let place = with_world("");
@@ -755,16 +804,19 @@ fn interrupts_leave_nothing_half_written() {
     use std::time::{Duration, Instant};
     let place = with_world("");
     let program = assert_cmd::cargo::cargo_bin("headwater");
+    // What it says is outside of its folder.
+    let remarks = tempfile::NamedTempFile::new().unwrap();
     let interrupt = |arguments: &str, started: &dyn Fn() -> bool| {
+        let remarks = std::fs::File::create(remarks.path()).unwrap();
         let mut child = Command::new(&program)
             .current_dir(place.folder())
             .args(arguments.split_whitespace())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(remarks)
             .spawn()
             .unwrap();
         let begin = Instant::now();
-        while !started() && begin.elapsed() < Duration::from_secs(20) {
+        while !started() && begin.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(5));
         }
         std::thread::sleep(Duration::from_millis(100));
@@ -779,8 +831,9 @@ fn interrupts_leave_nothing_half_written() {
     assert!(!hidden(&folder), "the draft is gone");
     // A learner that would take minutes.
     let before = place.files();
-    assert_eq!(interrupt(&format!("{LEARN} --passes 100000"), &|| true), Some(130));
+    let learning = || std::fs::read_to_string(remarks.path()).is_ok_and(|said| said.contains("learning from"));
+    assert_eq!(interrupt(&format!("{LEARN} --passes 100000"), &learning), Some(130));
     assert_eq!(place.files(), before);
-    assert_eq!(interrupt(&format!("{LEARN} --passes 100000 --checkpoint c.json"), &|| true), Some(130));
+    assert_eq!(interrupt(&format!("{LEARN} --passes 100000 --checkpoint c.json"), &learning), Some(130));
     assert!(place.has("c.json") && !place.has("m.json"));
 }

@@ -298,6 +298,16 @@ fn from_batches(
             ));
         }
     }
+    for (column, name, wanted) in [(layout.time, "time", "times"), (layout.agent, "agent", "names")] {
+        let kind = schema.field(column).data_type();
+        if kind.is_nested() {
+            return Err(Error::place(
+                path,
+                format!("column {name}"),
+                format!("holds lists or structures, not {wanted}"),
+            ));
+        }
+    }
     let mut reader = TableReader { bytes, ..TableReader::new(path, &layout, log_ratios) };
     let mut first_row = 0;
     for batch in batches {

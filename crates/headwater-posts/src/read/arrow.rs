@@ -1,7 +1,7 @@
 //! Arrow tables, from a Parquet file or from memory: rows of cells out, as text. Fields of structures are columns with
 //! dotted names.
 
-use super::{BadRow, ColumnNames, RawRecord, RecordPlace, RecordValue};
+use super::{BadRow, ColumnNames, LONGEST_RECORD, RawRecord, RecordPlace, RecordValue};
 use crate::Error;
 use ::parquet::file::reader::ChunkReader;
 use arrow_array::cast::AsArray;
@@ -10,7 +10,8 @@ use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType};
 use csv::StringRecord;
-use headwater_files::ParquetBatches;
+use headwater_files::{Expansion, ParquetBatches};
+use std::fmt::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub struct ArrowRows {
     file: Arc<Path>,
     batch: Option<ArrowBatch>,
     line: u64,
+    /// What the cells of a file become as text: names of fields are repeated in every element of a list. None in memory.
+    expansion: Option<Expansion>,
 }
 
 struct ArrowBatch {
@@ -40,15 +43,16 @@ struct ArrowBatch {
 impl ArrowRows {
     /// Reads the schema of a Parquet file.
     pub fn from_parquet(from: impl ChunkReader + 'static, file: Arc<Path>) -> Result<Self, Error> {
+        let expansion = Some(Expansion::new(from.len()));
         let batches = ParquetBatches::new(from, BATCH).map_err(|error| broken(&file, &error))?;
-        Ok(ArrowRows { batches: Box::new(batches), broken, file, batch: None, line: 0 })
+        Ok(ArrowRows { batches: Box::new(batches), broken, file, batch: None, line: 0, expansion })
     }
 
     /// From tables in memory, under a name.
     pub fn from_batches(batches: Vec<RecordBatch>, file: Arc<Path>) -> Self {
         let batches = Box::new(batches.into_iter().map(Ok));
         let broken = |file: &Path, error: &dyn std::fmt::Display| Error::file(file, error.to_string());
-        ArrowRows { batches, broken, file, batch: None, line: 0 }
+        ArrowRows { batches, broken, file, batch: None, line: 0, expansion: None }
     }
 
     /// The file and its columns, once a row was read.
@@ -65,9 +69,13 @@ impl ArrowRows {
                 batch.next += 1;
                 self.line += 1;
                 let place = RecordPlace { file: self.file.clone(), line: self.line };
-                return Ok(Some(match batch.cells(row) {
+                let (cells, bytes) = batch.cells(row);
+                if let Some(expansion) = &mut self.expansion {
+                    expansion.add(bytes).map_err(|error| (self.broken)(&self.file, &error))?;
+                }
+                return Ok(Some(match cells {
                     Ok(cells) => Ok(RawRecord { place, row: RecordValue::Cells(batch.columns.clone(), cells) }),
-                    Err(error) => Err(BadRow::new(place, error.to_string())),
+                    Err(reason) => Err(BadRow::new(place, reason)),
                 }));
             }
             match self.batches.next() {
@@ -100,20 +108,54 @@ impl ArrowBatch {
         Ok(ArrowBatch { columns, arrays, rows: batch.num_rows(), next: 0 })
     }
 
-    fn cells(&self, row: usize) -> Result<StringRecord, ArrowError> {
+    /// The cells of a row, and bytes of text that were made, also of cells that cannot be used.
+    fn cells(&self, row: usize) -> (Result<StringRecord, String>, u64) {
         let options = FormatOptions::new();
         let mut cells = StringRecord::new();
+        let mut text = LimitedText::default();
         for array in &self.arrays {
             match array.as_string_view_opt() {
                 _ if array.is_null(row) => cells.push_field(""),
                 Some(texts) => cells.push_field(texts.value(row)),
                 None => {
-                    let formatter = ArrayFormatter::try_new(array, &options)?;
-                    cells.push_field(&formatter.value(row).try_to_string()?);
+                    text.text.clear();
+                    let formatter = ArrayFormatter::try_new(array, &options);
+                    let written = formatter.and_then(|formatter| formatter.value(row).write(&mut text));
+                    if let Err(error) = written {
+                        let bytes = (cells.as_slice().len() + text.text.len()) as u64;
+                        return (Err(text.refusal().unwrap_or_else(|| error.to_string())), bytes);
+                    }
+                    cells.push_field(&text.text);
                 }
             }
         }
-        Ok(cells)
+        let bytes = cells.as_slice().len() as u64;
+        (Ok(cells), bytes)
+    }
+}
+
+/// Text of a cell, up to the length of a record.
+#[derive(Default)]
+struct LimitedText {
+    text: String,
+    refused: bool,
+}
+
+impl LimitedText {
+    /// What is wrong with a cell that was refused.
+    fn refusal(&self) -> Option<String> {
+        self.refused.then(|| format!("a cell is longer than {} MB", LONGEST_RECORD >> 20))
+    }
+}
+
+impl Write for LimitedText {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.text.len() + more.len() > LONGEST_RECORD {
+            self.refused = true;
+            return Err(fmt::Error);
+        }
+        self.text.push_str(more);
+        Ok(())
     }
 }
 

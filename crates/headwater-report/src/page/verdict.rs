@@ -203,10 +203,10 @@ fn tested(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
             tested.extend(test.power.as_ref().map(ToString::to_string));
             tested.extend(test.limits.iter().map(ToString::to_string));
         }
-        None => tested.push(
-            "The smallest effect that would have been found was not computed: that takes a graph of who follows whom."
-                .to_owned(),
-        ),
+        None => tested.push(match &from.ranking.power {
+            Some(power) => power.to_string(),
+            None => "How strong an effect would have been found was not simulated: that takes a permutation test, at least 20 steps, and not so many agents and steps that it would take long.".to_owned(),
+        }),
     }
     if let Some(panel) = from.beliefs.filter(|_| outcome == Outcome::NoEvidence) {
         let (agents, steps) = (panel.agents(), panel.steps());

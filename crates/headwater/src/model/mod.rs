@@ -17,7 +17,7 @@ pub use posterior::{EdgeInterval, Posterior, PosteriorDraw};
 pub use true_hypothesis::{TrueHypothesis, agreement, likeliest, settled};
 
 use crate::learn::Method;
-use crate::{Combination, Error, Roster};
+use crate::{Combination, Error, Panel, Roster};
 use serde::{Deserialize, Serialize};
 
 /// A learned, simulated or given network.
@@ -70,6 +70,17 @@ impl Model {
             diagnostics: Diagnostics::default(),
             track: Track::default(),
         }
+    }
+
+    /// The beliefs of this model's agents in its order, where a panel has others beside them: a network on a graph is learned
+    /// without agents outside the graph. `None` where there are no others, or agents of the model are missing.
+    ///
+    /// # Errors
+    /// Those of [`Panel::among`].
+    pub fn beliefs_among(&self, panel: &Panel) -> Result<Option<Panel>, Error> {
+        let agents: Option<Vec<usize>> =
+            self.roster.agents().iter().map(|name| panel.roster().agent(name).ok()).collect();
+        agents.filter(|agents| agents.len() < panel.agents()).map(|agents| panel.among(&agents)).transpose()
     }
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Where a file comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Preset {
@@ -47,17 +47,7 @@ pub enum Preset {
 
 impl std::fmt::Display for Preset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Preset::XV2 => "x-v2",
-            Preset::XV1 => "x-v1",
-            Preset::XArchive => "x-archive",
-            Preset::Bluesky => "bluesky",
-            Preset::Mastodon => "mastodon",
-            Preset::Reddit => "reddit",
-            Preset::Telegram => "telegram",
-            Preset::Zeeschuimer => "zeeschuimer",
-            Preset::FourCat => "4cat",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -124,14 +114,44 @@ impl std::str::FromStr for Preset {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Preset::ALL.into_iter().find(|preset| preset.to_string() == text).ok_or_else(|| {
-            let known = Preset::ALL.map(|preset| preset.to_string()).join(", ");
+        Preset::ALL.into_iter().find(|preset| preset.name() == text).ok_or_else(|| {
+            let known = Preset::ALL.map(Preset::name).join(", ");
             format!("met {text:?}; wanted one of {known}")
         })
     }
 }
 
 impl Preset {
+    /// The name by which it is chosen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::XV2 => "x-v2",
+            Preset::XV1 => "x-v1",
+            Preset::XArchive => "x-archive",
+            Preset::Bluesky => "bluesky",
+            Preset::Mastodon => "mastodon",
+            Preset::Reddit => "reddit",
+            Preset::Telegram => "telegram",
+            Preset::Zeeschuimer => "zeeschuimer",
+            Preset::FourCat => "4cat",
+        }
+    }
+
+    /// Which files it reads, for a list of all presets.
+    pub fn about(self) -> &'static str {
+        match self {
+            Preset::XV2 => "X API v2 as twarc2 saves it",
+            Preset::XV1 => "X API v1.1 statuses",
+            Preset::XArchive => "Archive of an X account: tweets.js",
+            Preset::Bluesky => "Bluesky: Jetstream events, answers of searchPosts and of feeds",
+            Preset::Mastodon => "Mastodon: statuses, or outbox.json of an archive",
+            Preset::Reddit => "Reddit: comments and submissions",
+            Preset::Telegram => "Telegram: result.json",
+            Preset::Zeeschuimer => "Zeeschuimer: items of X, TikTok, Threads, Truth Social",
+            Preset::FourCat => "4CAT's CSV",
+        }
+    }
+
     /// Columns that a platform names differently, by field, the better first.
     pub(crate) fn columns(self) -> &'static [(&'static str, &'static [&'static str])] {
         match self {

@@ -22,12 +22,14 @@ mod rewiring;
 mod rows;
 mod scores;
 mod series;
+mod shift_power;
 mod shifts;
 #[cfg(test)]
 mod tests;
 
 pub use power::Power;
 pub use result::{GraphNull, GraphTest, GraphTestLimit, NOT_EXCLUDED, Untestable};
+pub use shift_power::{ShiftPower, shift_power};
 
 use super::draws::{draw_all, numbered};
 use crate::error::require;

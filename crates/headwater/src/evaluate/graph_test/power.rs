@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Weights tried: of what a listener thinks next, the part that is the mean of the accounts it follows.
-const WEIGHTS: [f64; 5] = [0.1, 0.2, 0.4, 0.6, 0.8];
+pub(super) const WEIGHTS: [f64; 5] = [0.1, 0.2, 0.4, 0.6, 0.8];
 
 /// Rewirings in each world: enough to tell whether p is at most 5 %.
 const DRAWS: usize = 99;
 
 /// Share of worlds in which a weight must be found.
-const WANTED: f64 = 0.8;
+pub(super) const WANTED: f64 = 0.8;
 
 /// Steps before the first one that is seen.
 const BURN_IN: usize = 50;
@@ -97,7 +97,7 @@ pub(super) fn power(
 }
 
 /// The same accounts and silence with listening: `x_k ← φ_k((1 − w) x_k + w · mean of followed x) + news`, and new measurements.
-fn world(
+pub(super) fn world(
     tested: &TestedGraph<'_>,
     processes: &[Process],
     measured: &[Vec<Measured>],

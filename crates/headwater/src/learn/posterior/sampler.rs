@@ -14,6 +14,9 @@ use rayon::prelude::*;
 /// Step lengths that a search along a line tries at once.
 const LENGTHS: [f64; 16] = [4.0, 2.0, 1.5, 1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02, 0.01, 0.003, 0.001, 1e-4];
 
+/// Points that a step of the search evaluates.
+pub(crate) const POINTS_OF_A_STEP: usize = LENGTHS.len();
+
 /// Pairs of steps and changes of the gradient that the search remembers.
 const MEMORY: usize = 30;
 

@@ -9,10 +9,10 @@ use super::diagnostics::{effective_size, r_hat};
 use super::filter::{self, Audience};
 use super::lanes::LANES;
 use super::marginal::{MarginalParams, Observation, Posts, Support};
-use super::sampler::{Chains, Metric, Scaling, Search, maximise};
+use super::sampler::{Chains, Metric, POINTS_OF_A_STEP, Scaling, Search, maximise};
 use super::target::{
-    DRIFT_FREEDOM, Density, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio, StrengthsTarget,
-    UnknownVariance, Variances,
+    DRIFT_FREEDOM, Density, Evaluation, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio,
+    StrengthsTarget, UnknownVariance, Variances,
 };
 use super::trajectory::{Observations, SparseDynamics, Trajectory};
 use super::{SAMPLING, SamplingParams, large};
@@ -28,6 +28,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Largest product of observations and squared number of agents for the exact likelihood; beyond it the filter's covariance
 /// is kept diagonal, and the draws are moved by the difference between the maxima.
@@ -180,17 +181,47 @@ pub(crate) fn likeliest(
     (law.freedom * law.variance + squares) / (law.freedom + values.len() as f64)
 }
 
+/// Steps of the search for the maximum.
+fn search_steps(round: usize) -> usize {
+    if round == 0 { SEARCH.0 } else { SEARCH.1 }
+}
+
+/// Evaluations of [`approximate`] at most, in groups of [`LANES`] points.
+fn most_evaluations(size: usize) -> u64 {
+    let groups = |points: usize| points.div_ceil(LANES);
+    let round = |round: usize| 1 + search_steps(round) * groups(POINTS_OF_A_STEP) + groups(2 * size);
+    (0..ROUNDS).map(round).sum::<usize>() as u64
+}
+
+/// A density that tells of its evaluations, in groups of [`LANES`] points.
+struct Counted<'a> {
+    density: &'a StrengthsTarget,
+    each: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Density for Counted<'_> {
+    fn size(&self) -> usize {
+        self.density.size()
+    }
+
+    fn evaluate(&self, points: &[Vec<f64>]) -> Result<Vec<Evaluation>, Error> {
+        let found = self.density.evaluate(points)?;
+        (self.each)(points.len().div_ceil(LANES) as u64);
+        Ok(found)
+    }
+}
+
 /// Coordinates for the chains: the maximum given the variances of the hierarchy, and the curvature there; the variances
 /// follow by expectation-maximisation. At a maximum over the variances too, strengths would shrink to nothing.
-fn approximate(prepared: &mut Prepared, each: &dyn Fn()) -> Result<Scaling, Error> {
+fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<Scaling, Error> {
     let Prepared { target, start, scales } = prepared;
     let mut point = start.clone();
     let mut scaling = Scaling::diagonal(point.clone(), scales);
     let fixed: Vec<usize> = (0..target.ratios.len()).map(|number| target.ratio(number).drift_scale()).collect();
     for round in 0..ROUNDS {
-        let steps = if round == 0 { SEARCH.0 } else { SEARCH.1 };
-        point = maximise(target, point, &scaling, &fixed, Search::thorough(steps), &|| ())?.0;
-        scaling = Scaling::from_curvature(target, point.clone(), scales, each)?;
+        let counted = Counted { density: target, each };
+        point = maximise(&counted, point, &scaling, &fixed, Search::thorough(search_steps(round)), &|| ())?.0;
+        scaling = Scaling::from_curvature(&counted, point.clone(), scales, &|| ())?;
         if round + 1 == ROUNDS {
             break;
         }
@@ -316,8 +347,10 @@ pub(crate) fn sample(
         let shift = shift(&prepared.target, &metric, sampling.seed)?;
         run(prepared.target, metric, &shift, sampling)
     } else {
-        let stage = progress::stage(APPROXIMATING, 0);
-        let scaling = approximate(&mut prepared, &|| ())?;
+        let stage = progress::stage(APPROXIMATING, most_evaluations(prepared.target.size()));
+        let done = AtomicU64::new(0);
+        let scaling =
+            approximate(&mut prepared, &|groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups))?;
         drop(stage);
         let shift = vec![0.0; prepared.start.len()];
         run(prepared.target, scaling, &shift, sampling)

@@ -2,6 +2,7 @@ use super::*;
 use crate::learn::posterior::arrow::Centre;
 use crate::learn::posterior::target::{OF_OWN, TYPICAL};
 use crate::simulate::crowd::{Crowd, crowd};
+use crate::simulate::noisy::{NoisyWorld, noisy};
 use rand_distr::{ChiSquared, StudentT};
 
 /// Three agents, who are silent at fixed times, and priors narrow enough for short chains.
@@ -295,4 +296,22 @@ fn a_large_network_is_learned_alike_by_any_number_of_threads() {
     let equal = distance(&Combination::from_triplets(triplets.collect(), 40).unwrap(), &truth);
     let found = distance(&model.combination, &truth);
     assert!(found < equal, "{found} is not below {equal}");
+}
+
+#[test]
+fn the_approximation_tells_how_far_it_is() {
+    let (panel, truth) =
+        noisy(&NoisyWorld { agents: 5, steps: 60, edge_probability: 0.6, ..NoisyWorld::strengths() }).unwrap();
+    let mut support = vec![Vec::new(); 5];
+    truth.combination.edges().for_each(|(speaker, listener, _)| support[listener].push(speaker));
+    let mut prepared = prepare(&panel, panel.steps(), &support, None);
+    let most = most_evaluations(prepared.target.size());
+    let done = AtomicU64::new(0);
+    approximate(&mut prepared, &|groups| {
+        done.fetch_add(groups, Ordering::Relaxed);
+    })
+    .unwrap();
+    let done = done.into_inner();
+    // The search usually ends before its last step.
+    assert!((most / 20..=most).contains(&done), "{done} of {most}");
 }

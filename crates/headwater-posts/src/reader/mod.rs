@@ -3,6 +3,11 @@
 //! [`PostReader`] reads one post after another, [`PostReader::batches`] does so on a thread of its own, so that reading and scoring
 //! overlap.
 
+mod batches;
+mod doubts;
+
+pub use batches::{PostBatch, PostBatches};
+
 use crate::Error;
 use crate::mapping::{
     ColumnLayout, ColumnMapping, FIELDS, REPOST, begins_like_repost, draft, leaves, says_yes, wrong_names,
@@ -10,56 +15,12 @@ use crate::mapping::{
 use crate::platform::PlatformReader;
 use crate::post::{Post, PostDraft};
 use crate::read::preset::{is_deleted, text};
-use crate::read::{
-    BadRow, Encoding, LONGEST_RECORD, Preset, RawRecord, RecordPlace, RecordValue, Records, RowProblem, lookup,
-};
+use crate::read::{BadRow, Preset, RawRecord, RecordPlace, RecordValue, Records, lookup};
+use doubts::{Doubts, Strangers};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread::JoinHandle;
-
-/// This many lines without a needed key, and none with it, are wrong names and not bad lines.
-const STRANGERS: u64 = 20;
-
-/// Rows for each row that shares its fault with others: more of these, and the file is at fault.
-const MOST_SOUND: u64 = 20;
-
-/// Rows of a file that cannot be read, each for a reason that concerns all of them, and those that can.
-#[derive(Default)]
-struct Doubts {
-    sound: u64,
-    doubtful: u64,
-    first: Option<BadRow>,
-}
-
-impl Doubts {
-    fn see(&mut self, bad: &BadRow) -> Result<(), Error> {
-        if bad.problem == RowProblem::Row {
-            return Ok(());
-        }
-        self.doubtful += 1;
-        self.first.get_or_insert_with(|| bad.clone());
-        if self.doubtful >= STRANGERS { self.end(false) } else { Ok(()) }
-    }
-
-    /// Doubts the whole file where none of its rows is sound so far, or, once all were read, too many are not.
-    fn end(&mut self, whole: bool) -> Result<(), Error> {
-        let most = if whole { self.sound / MOST_SOUND } else { 0 };
-        if self.doubtful <= most || (!whole && self.sound > 0) {
-            return Ok(());
-        }
-        match self.first.take() {
-            Some(BadRow { place, problem: RowProblem::Encoding, .. }) => {
-                Err(Error::Encoding { path: place.file.to_path_buf() })
-            }
-            Some(BadRow { place, problem, reason }) => Err(Error::WholeFile { problem, place, reason }),
-            None => Ok(()),
-        }
-    }
-}
 
 /// Posts being read.
 pub struct PostReader {
@@ -78,10 +39,8 @@ pub struct PostReader {
     deleted: u64,
     /// Of a page: the rest.
     waiting: VecDeque<Result<Post, BadRow>>,
-    /// In the file at hand: lines with all needed keys, and lines without, the first of them with its keys.
-    known: u64,
-    strangers: u64,
-    stranger: Option<Error>,
+    /// Of the file at hand.
+    strangers: Strangers,
     doubts: Doubts,
     file: Option<Arc<Path>>,
     passed: u64,
@@ -106,9 +65,7 @@ impl PostReader {
             reposts_by_text: 0,
             deleted: 0,
             waiting: VecDeque::new(),
-            known: 0,
-            strangers: 0,
-            stranger: None,
+            strangers: Strangers::default(),
             doubts: Doubts::default(),
             file: None,
             passed: 0,
@@ -322,19 +279,11 @@ impl PostReader {
                 };
                 draft.iter_mut().for_each(|draft| self.mapping.overlay(draft, self.named(value)));
             }
-            self.known += u64::from(drafts.iter().any(Result::is_ok) || self.platform.bare_reposts > before);
+            self.strangers.see(drafts.iter().any(Result::is_ok) || self.platform.bare_reposts > before);
             return Ok(drafts);
         };
-        let error = self.stranger.is_none().then(|| Error::Format { path: place.file.to_path_buf(), found: other });
-        self.unexpected(error)?;
+        self.strangers.unexpected(|| Error::Format { path: place.file.to_path_buf(), found: other })?;
         Ok(vec![Err(other.to_string())])
-    }
-
-    /// Keeps in mind that a line was not as it should be, the first with what to say, and gives up when no other was.
-    fn unexpected(&mut self, error: Option<Error>) -> Result<(), Error> {
-        self.strangers += 1;
-        self.stranger = self.stranger.take().or(error);
-        if self.strangers >= STRANGERS { self.no_strangers() } else { Ok(()) }
     }
 
     fn plain_objects(&mut self, value: &Value, place: &RecordPlace) -> Result<Vec<Result<PostDraft, String>>, Error> {
@@ -368,148 +317,31 @@ impl PostReader {
         let missing: Vec<&str> =
             self.mapping.needed().filter(|&field| found(field).is_none()).map(|field| FIELDS[field].0).collect();
         if missing.is_empty() {
-            self.known += 1;
+            self.strangers.see(true);
             return Ok(Ok(self.named(value)));
         }
         // Whoever names columns knows what the file is, and has one of them wrong.
         let platform = || if self.mapping.given.contains(&true) { None } else { Preset::mistaken(None, value) };
-        let error = self.stranger.is_none().then(|| match platform() {
+        let reason = format!("there is no {} among the keys", missing.join(", no "));
+        self.strangers.unexpected(|| match platform() {
             Some(found) => Error::Format { path: place.file.to_path_buf(), found },
             None => wrong_names(&self.mapping, &place.file, &missing, "the keys", leaves(object).iter()),
-        });
-        let reason = format!("there is no {} among the keys", missing.join(", no "));
-        self.unexpected(error)?;
+        })?;
         Ok(Err(reason))
     }
 
     /// What can be said of a file once all of it was read.
     fn end_of_file(&mut self) -> Result<(), Error> {
         self.recognised = None;
-        self.no_strangers()?;
+        self.strangers.end()?;
         self.doubts.end(true)?;
         self.doubts = Doubts::default();
         Ok(())
     }
 
-    /// Says that names are wrong if no line of a file had the right ones.
-    fn no_strangers(&mut self) -> Result<(), Error> {
-        let stranger = self.stranger.take();
-        let known = std::mem::take(&mut self.known);
-        self.strangers = 0;
-        match stranger {
-            Some(error) if known == 0 => Err(error),
-            _ => Ok(()),
-        }
-    }
-
     /// Reads on a thread of its own.
     pub fn batches(self) -> PostBatches {
         PostBatches::start(self)
-    }
-}
-
-/// Some posts, and what was met on the way.
-#[derive(Debug, Default)]
-pub struct PostBatch {
-    /// In input order.
-    pub posts: Vec<Post>,
-    /// Rows that cannot be read.
-    pub bad: Vec<BadRow>,
-    /// Lines that hold something else than posts.
-    pub passed: u64,
-    /// Reposts of posts that were not read before, so that nobody knows what they say.
-    pub bare_reposts: u64,
-    /// Posts that only their text makes reposts.
-    pub reposts_by_text: u64,
-    /// Posts of accounts that were deleted, which are not one account; they are among those passed.
-    pub deleted: u64,
-    /// Platforms recognised so far.
-    pub recognised: Vec<Preset>,
-    /// Encodings met and decoded so far.
-    pub decoded: Vec<Encoding>,
-    /// Bytes read until here.
-    pub bytes: u64,
-}
-
-/// Posts per batch.
-const BATCH: usize = 4096;
-
-/// Batches read ahead of the one that is worked on.
-const AHEAD: usize = 2;
-
-/// Bytes of text after which a batch is full, whatever their number.
-const BATCH_BYTES: usize = 2 * LONGEST_RECORD;
-
-/// Batches of posts, read on a thread of their own.
-pub struct PostBatches {
-    from: Receiver<ReaderMessage>,
-    reader: Option<JoinHandle<()>>,
-}
-
-/// What the reading thread says: some posts, that it is done, or why it cannot go on.
-enum ReaderMessage {
-    PostBatch(PostBatch),
-    End(Result<(), Error>),
-}
-
-impl PostBatches {
-    fn start(mut posts: PostReader) -> Self {
-        let (to, from) = sync_channel(AHEAD);
-        let (bytes, met) = (posts.records.bytes(), posts.records.met());
-        let reader = std::thread::spawn(move || {
-            loop {
-                let (mut batch, mut ended, mut size) = (PostBatch::default(), None, 0);
-                let before = (posts.passed(), posts.bare_reposts(), posts.reposts_by_text, posts.deleted);
-                while ended.is_none() && size < BATCH_BYTES && batch.posts.len() + batch.bad.len() < BATCH {
-                    match posts.next() {
-                        Ok(Some(Ok(post))) => {
-                            size += post.text.len();
-                            batch.posts.push(post);
-                        }
-                        Ok(Some(Err(bad))) => batch.bad.push(bad),
-                        Ok(None) => ended = Some(Ok(())),
-                        Err(error) => ended = Some(Err(error)),
-                    }
-                }
-                batch.passed = posts.passed() - before.0;
-                batch.bare_reposts = posts.bare_reposts() - before.1;
-                batch.reposts_by_text = posts.reposts_by_text - before.2;
-                batch.deleted = posts.deleted - before.3;
-                batch.recognised.clone_from(&posts.seen);
-                batch.decoded = met.all().collect();
-                batch.bytes = bytes.load(Ordering::Relaxed);
-                // Nobody listens any more: whoever asked has stopped.
-                if to.send(ReaderMessage::PostBatch(batch)).is_err() {
-                    return;
-                }
-                if let Some(ended) = ended {
-                    let _ = to.send(ReaderMessage::End(ended));
-                    return;
-                }
-            }
-        });
-        PostBatches { from, reader: Some(reader) }
-    }
-}
-
-impl Iterator for PostBatches {
-    type Item = Result<PostBatch, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let reader = self.reader.take()?;
-        match self.from.recv() {
-            Ok(ReaderMessage::PostBatch(batch)) => {
-                self.reader = Some(reader);
-                Some(Ok(batch))
-            }
-            Ok(ReaderMessage::End(Ok(()))) => None,
-            Ok(ReaderMessage::End(Err(error))) => Some(Err(error)),
-            // The thread ended without a word: a bug of ours, which must not look like the end of the file.
-            Err(_) => match reader.join() {
-                Ok(()) => None,
-                Err(panic) => std::panic::resume_unwind(panic),
-            },
-        }
     }
 }
 

@@ -1,0 +1,277 @@
+//! Structures in Thrift's compact encoding, as far as the readers of Parquet files look into them before the Parquet crate does:
+//! sizes of pages, and how deeply the schema is nested.
+
+use std::io::Read;
+
+/// Nested structures within a skipped field; real ones have three levels.
+const DEEPEST_FIELD: usize = 8;
+
+/// What the header of a page states.
+pub(crate) struct PageSizes {
+    /// Bytes of the page as it is stored.
+    pub(crate) packed: u64,
+    /// Bytes of the page when it is decompressed.
+    pub(crate) whole: u64,
+    /// Values of the page, nulls included; those of dictionaries as well.
+    pub(crate) values: u64,
+}
+
+/// What a schema states.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SchemaShape {
+    /// Levels of nested columns; those of a plain table have one.
+    pub(crate) depth: usize,
+    /// Bytes of memory for the full names of all columns and groups, each with the names of the groups that it is in.
+    pub(crate) paths: u64,
+}
+
+/// What a part of a full name costs beyond its bytes.
+const PART_COST: u64 = 64;
+
+/// Reads structures, and counts what it has read.
+pub(crate) struct ThriftReader<R> {
+    from: R,
+    /// What is read, for messages.
+    what: &'static str,
+    taken: u64,
+}
+
+impl<R: Read> ThriftReader<R> {
+    /// `what` is named in messages.
+    pub(crate) fn new(from: R, what: &'static str) -> Self {
+        ThriftReader { from, what, taken: 0 }
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Sizes in the header of a page. The whole header is read.
+    pub(crate) fn page_sizes(&mut self) -> Result<PageSizes, String> {
+        let (mut packed, mut whole, mut values) = (None, None, 0_u64);
+        let mut id = 0;
+        while let Some((next, kind)) = self.field(id)? {
+            id = next;
+            match (id, kind) {
+                (2, 5) => whole = Some(self.size()?),
+                (3, 5) => packed = Some(self.size()?),
+                // Data page, dictionary page and the second version of the data page; the first field is the number of values.
+                (5 | 7 | 8, 12) => values = values.saturating_add(self.first_number()?),
+                _ => self.skip(kind, 0)?,
+            }
+        }
+        let (Some(packed), Some(whole)) = (packed, whole) else { return Err(self.damaged()) };
+        Ok(PageSizes { packed, whole, values })
+    }
+
+    /// The tree of columns in the footer of a file. Reading ends with the schema, or at the first element deeper than `most`.
+    pub(crate) fn schema(&mut self, most: usize) -> Result<SchemaShape, String> {
+        let mut shape = SchemaShape { depth: 0, paths: 0 };
+        let mut id = 0;
+        while let Some((next, kind)) = self.field(id)? {
+            id = next;
+            if (id, kind) != (2, 9) {
+                self.skip(kind, 0)?;
+                continue;
+            }
+            let (count, kind) = self.list()?;
+            // Children that are still to come and the bytes of the path, for every open group. The root is in no path.
+            let mut open: Vec<(u64, u64)> = Vec::new();
+            for _ in 0..count {
+                if kind != 12 {
+                    return Err(self.damaged());
+                }
+                while open.last().is_some_and(|(children, _)| *children == 0) {
+                    open.pop();
+                }
+                shape.depth = shape.depth.max(open.len());
+                if shape.depth > most {
+                    break;
+                }
+                let (name, children) = self.schema_element()?;
+                let path = open.last().map_or(0, |(_, path)| path.saturating_add(name).saturating_add(PART_COST));
+                shape.paths = shape.paths.saturating_add(path);
+                if let Some((children, _)) = open.last_mut() {
+                    *children -= 1;
+                }
+                open.push((children, path));
+            }
+            break;
+        }
+        Ok(shape)
+    }
+
+    /// Length of the name of an element of a schema, and how many children it states.
+    fn schema_element(&mut self) -> Result<(u64, u64), String> {
+        let (mut id, mut name, mut children) = (0, 0, 0);
+        while let Some((next, kind)) = self.field(id)? {
+            id = next;
+            match (id, kind) {
+                (4, 8) => {
+                    name = self.unsigned()?;
+                    self.pass(name)?;
+                }
+                (5, 5) => children = self.size()?,
+                _ => self.skip(kind, 0)?,
+            }
+        }
+        Ok((name, children))
+    }
+
+    /// The number in the first field of a structure, which is read whole; 0 without.
+    fn first_number(&mut self) -> Result<u64, String> {
+        let (mut id, mut number) = (0, 0);
+        while let Some((next, kind)) = self.field(id)? {
+            id = next;
+            match (id, kind) {
+                (1, 5) => number = self.size()?,
+                _ => self.skip(kind, 1)?,
+            }
+        }
+        Ok(number)
+    }
+
+    fn damaged(&self) -> String {
+        format!("{} is damaged", self.what)
+    }
+
+    fn ends(&self) -> String {
+        format!("it ends within {}", self.what)
+    }
+
+    fn byte(&mut self) -> Result<u8, String> {
+        let mut byte = [0];
+        self.from.read_exact(&mut byte).map_err(|_| self.ends())?;
+        self.taken += 1;
+        Ok(byte[0])
+    }
+
+    fn unsigned(&mut self) -> Result<u64, String> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.damaged())
+    }
+
+    fn number(&mut self) -> Result<i64, String> {
+        let value = self.unsigned()?;
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    /// A number that is not negative.
+    fn size(&mut self) -> Result<u64, String> {
+        let number = self.number()?;
+        u64::try_from(number).map_err(|_| self.damaged())
+    }
+
+    /// Number and type of the next field; `None` at the end of the structure.
+    fn field(&mut self, before: i64) -> Result<Option<(i64, u8)>, String> {
+        let head = self.byte()?;
+        if head == 0 {
+            return Ok(None);
+        }
+        let id = if head >> 4 == 0 { self.number()? } else { before.wrapping_add(i64::from(head >> 4)) };
+        Ok(Some((id, head & 0xf)))
+    }
+
+    /// Number and type of the elements of a list that begins here.
+    fn list(&mut self) -> Result<(u64, u8), String> {
+        let head = self.byte()?;
+        let count = if head >> 4 == 15 { self.unsigned()? } else { u64::from(head >> 4) };
+        Ok((count, head & 0xf))
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), String> {
+        if depth > DEEPEST_FIELD {
+            return Err(self.damaged());
+        }
+        match kind {
+            1 | 2 => Ok(()),
+            3 => self.byte().map(drop),
+            4..=6 => self.unsigned().map(drop),
+            7 => self.pass(8),
+            8 => {
+                let length = self.unsigned()?;
+                self.pass(length)
+            }
+            9 | 10 => {
+                let (count, kind) = self.list()?;
+                // An element takes a byte at least, so that the end of the file ends the loop.
+                (0..count).try_for_each(|_| match kind {
+                    1 | 2 => self.byte().map(drop),
+                    kind => self.skip(kind, depth + 1),
+                })
+            }
+            12 => {
+                let mut id = 0;
+                while let Some((next, kind)) = self.field(id)? {
+                    id = next;
+                    self.skip(kind, depth + 1)?;
+                }
+                Ok(())
+            }
+            _ => Err(self.damaged()),
+        }
+    }
+
+    fn pass(&mut self, count: u64) -> Result<(), String> {
+        let passed = std::io::copy(&mut (&mut self.from).take(count), &mut std::io::sink());
+        match passed {
+            Ok(passed) if passed == count => {
+                self.taken += count;
+                Ok(())
+            }
+            _ => Err(self.ends()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_a_page_by_hand() {
+        // type 0, decompressed 300, stored 20, then a data page of 1000 values with encoding 3.
+        let header = [0x15, 0x00, 0x15, 0xd8, 0x04, 0x15, 0x28, 0x2c, 0x15, 0xd0, 0x0f, 0x15, 0x06, 0x00, 0x00];
+        let mut reader = ThriftReader::new(&header[..], "a header");
+        let sizes = reader.page_sizes().unwrap();
+        assert_eq!((sizes.packed, sizes.whole, sizes.values, reader.taken()), (20, 300, 1000, 15));
+        let cut = ThriftReader::new(&header[..14], "a header").page_sizes().err();
+        assert_eq!(cut.as_deref(), Some("it ends within a header"));
+        // A negative number of values.
+        let negative = [0x15, 0x00, 0x15, 0x02, 0x15, 0x02, 0x2c, 0x15, 0x01, 0x00, 0x00];
+        assert_eq!(
+            ThriftReader::new(&negative[..], "a header").page_sizes().err().as_deref(),
+            Some("a header is damaged")
+        );
+    }
+
+    #[test]
+    fn shape_of_a_schema_by_hand() {
+        // Every element has a name of one letter.
+        let element = |children: u8| match children {
+            0 => vec![0x48, 1, b'x', 0],
+            children => vec![0x48, 1, b'x', 0x15, 2 * children, 0],
+        };
+        let shape = |elements: &[u8]| {
+            let parts: Vec<u8> = elements.iter().flat_map(|&children| element(children)).collect();
+            let footer = [&[0x15, 0x02, 0x19, (elements.len() as u8) << 4 | 12][..], &parts, &[0x00]].concat();
+            let shape = ThriftReader::new(&footer[..], "its footer").schema(10).unwrap();
+            (shape.depth, shape.paths / (PART_COST + 1))
+        };
+        // A table of two columns; a structure of one column and a column; the same the other way round.
+        assert_eq!(shape(&[2, 0, 0]), (1, 2));
+        assert_eq!(shape(&[2, 1, 0, 0]), (2, 4));
+        assert_eq!(shape(&[2, 0, 1, 0]), (2, 4));
+        assert_eq!(shape(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]), (10, 55));
+        assert_eq!(shape(&[1; 14]), (11, 55), "reading ends beyond the limit");
+        assert!(ThriftReader::new(&[0x15][..], "its footer").schema(10).is_err());
+    }
+}
