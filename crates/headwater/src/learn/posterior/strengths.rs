@@ -17,7 +17,7 @@ use crate::influence::signed_shares;
 use crate::learn::gsl::Constraint;
 use crate::learn::state_space::{SeriesSummary, StateSpaceParams};
 use crate::model::posterior::{EdgeInterval, Posterior, PosteriorDraw, interval, rounded};
-use crate::model::{Innovation, WeightKind};
+use crate::model::{EpisodeEvidence, Innovation, WeightKind};
 use crate::{Combination, Error, Evidence, Model, Panel, progress};
 
 /// Largest product of observations and squared number of agents: about a second for every step of the chains on two
@@ -57,7 +57,7 @@ pub(crate) fn applies(panel: &Panel, params: &StateSpaceParams) -> bool {
         && observations.saturating_mul(panel.agents().pow(2)) <= MOST_WORK
 }
 
-/// The observations of one log-ratio of a panel, as one episode.
+/// The observations of one log-ratio of a panel, by episode.
 fn posts(panel: &Panel, ratio: usize, steps: usize) -> Posts {
     let agents = panel.agents();
     let (mut starts, mut observations) = (vec![0], Vec::new());
@@ -71,7 +71,8 @@ fn posts(panel: &Panel, ratio: usize, steps: usize) -> Posts {
         }
         starts.push(observations.len());
     }
-    Posts { agents, starts, observations, episodes: vec![0; steps] }
+    let episodes = (0..steps).map(|step| panel.episodes().at(step) as u32).collect();
+    Posts { agents, starts, observations, episodes }
 }
 
 /// A density with a start, and typical changes of its variables.
@@ -120,8 +121,10 @@ pub(crate) fn prepare(panel: &Panel, steps: usize, support: &[Vec<usize>], adapt
         let means: Vec<f64> = (0..agents).map(|agent| summary.series(number * agents + agent).0).collect();
         let counted = (0..agents).filter(|&agent| said[agent] >= FEW).map(|agent| means[agent]);
         let middle = median(counted.collect());
-        for agent in 0..agents {
-            start[places.levels().start + agent] = if said[agent] >= FEW { means[agent] } else { middle };
+        for (place, cell) in places.levels().enumerate().map(|(cell, place)| (place, cell)) {
+            let (episode, agent) = (cell / agents, cell % agents);
+            let usual = if said[agent] >= FEW { means[agent] } else { middle };
+            start[place] = own_level(panel, steps, number, episode, agent).unwrap_or(usual);
         }
         let drifts = target.drifts(&start, &attention);
         let centre = median(drifts.clone());
@@ -133,6 +136,17 @@ pub(crate) fn prepare(panel: &Panel, steps: usize, support: &[Vec<usize>], adapt
         scales[places.news()].fill(0.2);
     }
     Prepared { target, start, scales }
+}
+
+/// The mean of an agent in one of several episodes, where it speaks often enough in it.
+fn own_level(panel: &Panel, steps: usize, ratio: usize, episode: usize, agent: usize) -> Option<f64> {
+    if panel.episodes().is_single() {
+        return None;
+    }
+    let range = panel.episodes().range(episode);
+    let spoken: Vec<usize> = (range.start..range.end.min(steps)).filter(|&step| panel.posts(step, agent) > 0).collect();
+    let value = |step: &usize| panel.frame(*step)[(agent, ratio)];
+    (spoken.len() >= FEW).then(|| spoken.iter().map(value).sum::<f64>() / spoken.len() as f64)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -218,7 +232,7 @@ struct Draw {
     strengths: Vec<f64>,
     adaptation: f64,
     centrality: Vec<f64>,
-    /// δL̄ of the first episode.
+    /// δL̄, the mean over the episodes.
     drifts: Vec<f64>,
     shares: Vec<f64>,
     news: Vec<f64>,
@@ -233,14 +247,34 @@ fn combination(support: &Support, weights: &[f64]) -> Result<Combination, Error>
     Combination::from_triplets(triplets.collect(), support.agents())
 }
 
+/// The drifts of the agents, by episode, averaged over the episodes: each weighs as much as the steps at which the agent spoke
+/// in it.
+fn mean_over_episodes(target: &StrengthsTarget, by_episode: &[f64]) -> Vec<f64> {
+    let (agents, posts) = (target.support.agents(), &target.ratios[0].posts);
+    let episodes = posts.episode_count();
+    if episodes == 1 {
+        return by_episode.to_vec();
+    }
+    let mut spoken = vec![0.0; agents * episodes];
+    for (step, &episode) in posts.episodes.iter().enumerate() {
+        let here = &posts.observations[posts.starts[step]..posts.starts[step + 1]];
+        here.iter().for_each(|one| spoken[episode as usize * agents + one.agent as usize] += 1.0);
+    }
+    let mean = |agent: usize| {
+        let all = || (0..episodes).map(|episode| episode * agents + agent);
+        all().map(|cell| spoken[cell] * by_episode[cell]).sum::<f64>() / all().map(|cell| spoken[cell]).sum::<f64>()
+    };
+    (0..agents).map(mean).collect()
+}
+
 fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<Draw, Error> {
     let point = &*target.pinned(point);
     let attention = Attention::new(&target.support, point);
     let agents = target.support.agents();
     let weights: Vec<f64> = attention.weights.iter().map(|weight| weight / attention.keep).collect();
     let centrality = combination(&target.support, &weights)?.centrality()?.values;
-    let mut drifts = target.drifts(point, &attention);
-    drifts.truncate(agents);
+    let by_episode = target.drifts(point, &attention);
+    let drifts = mean_over_episodes(target, &by_episode[..agents * target.ratios[0].posts.episode_count()]);
     let influence: Vec<f64> = centrality.iter().zip(&drifts).map(|(u, drift)| u * drift).collect();
     let places = target.ratio(0);
     Ok(Draw {
@@ -255,10 +289,46 @@ fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<Draw, Error> {
     })
 }
 
+/// Sums of the drifts of each episode over all draws, where there are several.
+struct EpisodeDrifts {
+    /// Name and number of steps.
+    episodes: Vec<(String, usize)>,
+    sums: Vec<f64>,
+    draws: usize,
+}
+
+impl EpisodeDrifts {
+    fn new(panel: &Panel) -> Self {
+        let several = panel.episodes().ranges().enumerate().filter(|_| !panel.episodes().is_single());
+        let episodes: Vec<(String, usize)> =
+            several.map(|(number, range)| (panel.episodes().label(number), range.len())).collect();
+        EpisodeDrifts { sums: vec![0.0; episodes.len() * panel.agents()], episodes, draws: 0 }
+    }
+
+    fn add(&mut self, target: &StrengthsTarget, point: &[f64]) {
+        if !self.episodes.is_empty() {
+            let point = &*target.pinned(point);
+            let drifts = target.drifts(point, &Attention::new(&target.support, point));
+            self.sums.iter_mut().zip(&drifts).for_each(|(sum, drift)| *sum += drift);
+            self.draws += 1;
+        }
+    }
+
+    /// The evidence of each episode.
+    fn evidence(&self, agents: usize, adaptation: f64) -> Option<Vec<EpisodeEvidence>> {
+        let mean = |sum: &f64| vec![sum / (self.draws as f64 * adaptation)];
+        let one = |((name, steps), sums): (&(String, usize), &[f64])| {
+            EpisodeEvidence::new(name.clone(), *steps, sums.iter().map(mean).collect())
+        };
+        (self.draws > 0).then(|| self.episodes.iter().zip(self.sums.chunks(agents)).map(one).collect())
+    }
+}
+
 /// Draws by chain.
 pub(crate) struct StrengthsPosterior {
     support: Support,
     chains: Vec<Vec<Draw>>,
+    episodes: EpisodeDrifts,
     effective_size: f64,
     r_hat: f64,
 }
@@ -282,6 +352,7 @@ pub(crate) fn sample(
     let mut posterior = StrengthsPosterior {
         chains: (0..count).map(|_| Vec::new()).collect(),
         support: target.support.clone(),
+        episodes: EpisodeDrifts::new(panel),
         effective_size: 0.0,
         r_hat: f64::INFINITY,
     };
@@ -298,6 +369,7 @@ pub(crate) fn sample(
         stage.at((WARM_UP + number.min(expected)) as u64);
         for (kept, point) in posterior.chains.iter_mut().zip(chains.points()) {
             kept.push(derive(&target, &point)?);
+            posterior.episodes.add(&target, &point);
         }
         let finishing = progress::finishing() && number >= 4;
         if number % BETWEEN_CHECKS == 0 || number == sampling.draws || finishing {
@@ -395,6 +467,7 @@ impl StrengthsPosterior {
             let others = (0..agents).filter(|&listener| self.support.of(listener).len() > 1);
             smoothing.self_weight = Some(median(others.map(own).collect()));
         }
+        model.diagnostics.episodes = self.episodes.evidence(agents, model.adaptation);
         model.diagnostics.posterior = Some(self.summary());
         Ok(())
     }
