@@ -15,7 +15,7 @@ pub(crate) struct NumbersArgs {
     #[arg(long, requires = "beliefs", conflicts_with = "log_ratios")]
     values: bool,
     /// Scale of the values [default: first-answers]
-    #[arg(long, value_enum, requires = "values")]
+    #[arg(long, value_enum, requires = "values", value_name = "SCALE")]
     value_scale: Option<ValueScale>,
 }
 

@@ -21,8 +21,8 @@ const TOP: usize = 3;
 pub(crate) struct RankArgs {
     /// The model (.json or .npz)
     model: PathBuf,
-    /// Beliefs that the model was learned from: adds numbers of posts and silence
-    #[arg(long, value_name = "BELIEFS", num_args = 1..)]
+    /// Beliefs that the model was learned from: adds numbers of posts and silence. Repeated: files of episodes
+    #[arg(long, value_name = "BELIEFS")]
     beliefs: Vec<PathBuf>,
     #[command(flatten)]
     numbers: NumbersArgs,

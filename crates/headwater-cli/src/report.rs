@@ -29,8 +29,8 @@ pub(crate) struct ReportArgs {
     /// Ranking to show: JSON of `rank` or `discover`
     #[arg(long, value_name = "RANKING")]
     ranking: Option<PathBuf>,
-    /// Beliefs that the model was learned from: adds opinions over time and silence
-    #[arg(long, value_name = "BELIEFS", num_args = 1..)]
+    /// Beliefs that the model was learned from: adds opinions over time and silence. Repeated: files of episodes
+    #[arg(long, value_name = "BELIEFS")]
     beliefs: Vec<PathBuf>,
     #[command(flatten)]
     numbers: NumbersArgs,

@@ -80,7 +80,7 @@ impl BinnedEpisodes {
     pub fn panel(&self) -> Result<Panel, Error> {
         let one = |(name, beliefs): &(String, BinnedBeliefs)| Ok((name.clone(), beliefs.panel()?));
         let episodes = self.episodes.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
-        Ok(Panel::from_episodes(episodes)?)
+        Ok(Panel::from_episodes(&episodes)?)
     }
 
     /// The table of beliefs with a column `episode` (Parquet by extension, otherwise CSV), which takes its name when it is
@@ -159,7 +159,7 @@ mod tests {
             },
         );
         assert!(named.unwrap_err().to_string().contains("weather"));
-        let piped = PostsInput::from(vec!["-".into()]);
+        let piped = PostsInput::from(Path::new("-"));
         let piped = bin_episodes(&piped, &with(&["tax", "war"]), || Ok(None), &mut (), |_, error| error);
         assert!(piped.unwrap_err().to_string().contains("standard input cannot be read"));
     }

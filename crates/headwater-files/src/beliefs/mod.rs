@@ -167,7 +167,7 @@ fn put_together<P: AsRef<Path>>(paths: &[P], loaded: Vec<LoadedBeliefs>) -> Resu
         let name = if unique(name) { name.clone() } else { path.as_ref().display().to_string() };
         episodes.push((name, one.panel));
     }
-    let panel = Panel::from_episodes(episodes).map_err(Error::data(paths[0].as_ref()))?;
+    let panel = Panel::from_episodes(&episodes).map_err(Error::data(paths[0].as_ref()))?;
     Ok(LoadedBeliefs { panel, zeros, cells, grain: grain.unwrap_or(Grain::Double) })
 }
 

@@ -233,7 +233,7 @@ impl PanelBuilder {
             let panel = Panel::with_silent_agents(roster, times, log_beliefs, Some(posts)).map_err(within)?;
             episodes.push((name, panel));
         }
-        let panel = Panel::from_episodes(episodes)?;
+        let panel = Panel::from_episodes(&episodes)?;
         // In the order of the rows, not of the episodes.
         let order: Vec<usize> = self.agents.iter().map(|name| panel.roster().agent(name)).collect::<Result<_, _>>()?;
         if order.is_sorted() { Ok(panel) } else { panel.among(&order) }

@@ -145,7 +145,7 @@ impl Panel {
     /// let episode = |agents: [&str; 2], cells: [f64; 4]| {
     ///     Panel::complete(Roster::new(agents, ["yes", "no"]).unwrap(), cells.to_vec()).unwrap()
     /// };
-    /// let panel = Panel::from_episodes(vec![
+    /// let panel = Panel::from_episodes(&[
     ///     ("tax".to_owned(), episode(["ann", "bob"], [1.0, 2.0, 3.0, 4.0])),
     ///     ("war".to_owned(), episode(["bob", "cem"], [5.0, 6.0, 7.0, 8.0])),
     /// ])?;
@@ -157,13 +157,13 @@ impl Panel {
     /// # Errors
     /// [`Error::Episode`] and [`Error::DuplicateName`] for names and lengths of episodes, [`Error::Shape`] where hypotheses or
     /// units of time differ.
-    pub fn from_episodes(episodes: Vec<(String, Panel)>) -> Result<Self, Error> {
+    pub fn from_episodes(episodes: &[(String, Panel)]) -> Result<Self, Error> {
         let Some((_, first)) = episodes.first() else { return Err(Error::NotReady { seen: 0, needed: 2 }) };
         let (hypotheses, ratios) = (first.roster.hypotheses().to_vec(), first.ratios());
         let lengths = Episodes::new(episodes.iter().map(|(name, panel)| (name.clone(), panel.steps())).collect())?;
         let mut agents: Vec<String> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
-        for (_, panel) in &episodes {
+        for (_, panel) in episodes {
             if panel.roster.hypotheses() != hypotheses {
                 return Err(Error::Shape {
                     what: "hypotheses of an episode",
@@ -408,7 +408,7 @@ mod tests {
     }
 
     fn two() -> Panel {
-        Panel::from_episodes(vec![
+        Panel::from_episodes(&[
             ("tax".to_owned(), panel(&["ann", "bob"], 3, 0.0)),
             ("war".to_owned(), panel(&["cem", "bob"], 2, 10.0)),
         ])
@@ -528,11 +528,11 @@ mod tests {
         assert!(cut(&[("x", 2), ("x", 2)]).unwrap_err().contains("\"x\" is named twice"));
         assert!(cut(&[("x", 2), ("y", 3)]).unwrap_err().contains("met 5, wanted 4"));
         let other = Panel::complete(Roster::new(["a", "b"], ["yes", "maybe"]).unwrap(), vec![0.0; 4]).unwrap();
-        let mixed = Panel::from_episodes(vec![("x".into(), panel(&["a", "b"], 2, 0.0)), ("y".into(), other)]);
+        let mixed = Panel::from_episodes(&[("x".into(), panel(&["a", "b"], 2, 0.0)), ("y".into(), other)]);
         assert!(matches!(mixed, Err(Error::Shape { .. })));
         let dated = panel(&["a", "b"], 2, 0.0).with_times(Times::utc(vec![0, 1])).unwrap();
-        let mixed = Panel::from_episodes(vec![("x".into(), panel(&["a", "b"], 2, 0.0)), ("y".into(), dated)]);
+        let mixed = Panel::from_episodes(&[("x".into(), panel(&["a", "b"], 2, 0.0)), ("y".into(), dated)]);
         assert!(matches!(mixed, Err(Error::Shape { .. })));
-        assert!(Panel::from_episodes(Vec::new()).is_err());
+        assert!(Panel::from_episodes(&[]).is_err());
     }
 }
