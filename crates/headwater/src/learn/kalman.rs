@@ -454,11 +454,11 @@ mod tests {
         let mut noise = 0.0;
         let mut stretches = Vec::new();
         for (dynamics, episode, blocks) in
-            [(&one, &panel.by_episode()[0], vec![1..15, 15..27]), (&other, &panel.by_episode()[1], vec![1..23])]
+            [(&one, &panel.by_episode()[0], &[1..15, 15..27][..]), (&other, &panel.by_episode()[1], &[1..23][..])]
         {
             let filtered = dynamics.filter(episode, episode.steps(), true).unwrap();
             log_likelihood += filtered.log_likelihood;
-            let found = dynamics.smooth(episode, &filtered, &blocks).unwrap();
+            let found = dynamics.smooth(episode, &filtered, blocks).unwrap();
             noise += found.noise.0[(0, 0)];
             frames.extend(found.frames);
             stretches.extend(found.stretches);
