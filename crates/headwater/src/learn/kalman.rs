@@ -449,12 +449,12 @@ mod tests {
             ..dynamics(0)
         };
         let whole = both.filter(&panel, 50, true).unwrap();
-        let smoothed = both.smooth(&panel, &whole, &[1..15, 15..27, 28..50]).unwrap();
+        let smoothed = both.smooth(&panel, &whole, &[1..15, 15..27, 28..36, 36..50]).unwrap();
         let (mut log_likelihood, mut frames) = (0.0, Vec::new());
         let mut noise = 0.0;
         let mut stretches = Vec::new();
         for (dynamics, episode, blocks) in
-            [(&one, &panel.by_episode()[0], &[1..15, 15..27][..]), (&other, &panel.by_episode()[1], &[1..23][..])]
+            [(&one, &panel.by_episode()[0], &[1..15, 15..27][..]), (&other, &panel.by_episode()[1], &[1..9, 9..23][..])]
         {
             let filtered = dynamics.filter(episode, episode.steps(), true).unwrap();
             log_likelihood += filtered.log_likelihood;
@@ -466,7 +466,7 @@ mod tests {
         assert!((whole.log_likelihood - log_likelihood).abs() < 1e-9, "{} {log_likelihood}", whole.log_likelihood);
         assert!(smoothed.frames.iter().zip(&frames).all(|(met, wanted)| (met - wanted).abs() < 1e-12));
         assert!((smoothed.noise.0[(0, 0)] - noise).abs() < 1e-9);
-        assert_eq!(smoothed.stretches.len(), 3);
+        assert_eq!(smoothed.stretches.len(), 4);
         for (met, wanted) in smoothed.stretches.iter().zip(&stretches) {
             assert_eq!(met.weight(), wanted.weight());
             for cell in 0..16 {
