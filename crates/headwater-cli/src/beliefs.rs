@@ -15,7 +15,10 @@ use headwater_posts::mapping::ColumnMapping;
 use headwater_posts::quality::{IngestWarning, MaxBad, Quality};
 use headwater_posts::read::{BadRow, DateOrder, Preset};
 use headwater_posts::select::Moment;
-use headwater_posts::{Error, PostHooks, PostOptions, PostsInput, RejectsFile, Reposts, UserList, bin_posts};
+use headwater_posts::{
+    BinnedEpisodes, Error, PostHooks, PostOptions, PostsInput, RejectsFile, Reposts, UserList, bin_episodes, bin_posts,
+    check_topics,
+};
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -39,6 +42,10 @@ const LISTED: usize = 20;
 pub(crate) struct BeliefsArgs {
     #[command(flatten)]
     posts: PostArgs,
+    /// Each --topic is a conversation of its own, an episode of the same network, instead of one of several ways to match. Other
+    /// options, such as --min-posts, apply to each
+    #[arg(help_heading = SELECTION, long, requires = "topic")]
+    episodes: bool,
     /// Beliefs file to write: .parquet, otherwise CSV
     #[arg(long, value_name = "BELIEFS")]
     out: PathBuf,
@@ -178,12 +185,47 @@ pub(crate) fn mapping(preset: Option<PresetName>, map: &[String]) -> Result<Colu
 impl BeliefsArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
+        if self.episodes {
+            return self.run_episodes(terminal);
+        }
         let (beliefs, quality) = self.posts.gather(terminal)?;
         let table = terminal.watched(None, |_| beliefs.write(&self.out, terminal.csv_text()))?;
         let summary = self.summary.as_deref().map(|path| draft_json(path, &quality)).transpose()?;
         table.commit()?;
         summary.map(AtomicFile::commit).transpose()?;
         self.print(&quality, terminal)
+    }
+
+    /// The same for each topic.
+    fn run_episodes(&self, terminal: &Terminal) -> Result<(), CliError> {
+        check_topics(&self.posts.topic)?;
+        let (beliefs, qualities) = self.posts.gather_episodes(terminal)?;
+        let table = terminal.watched(None, |_| beliefs.write(&self.out, terminal.csv_text()))?;
+        let by_topic: serde_json::Map<String, serde_json::Value> = qualities
+            .iter()
+            .filter_map(|(topic, quality)| Some((topic.clone(), serde_json::to_value(quality).ok()?)))
+            .collect();
+        let summary = self.summary.as_deref().map(|path| draft_json(path, &by_topic)).transpose()?;
+        table.commit()?;
+        summary.map(AtomicFile::commit).transpose()?;
+        match self.format {
+            Format::Json => terminal.json(&by_topic),
+            Format::Csv => {
+                let rows = qualities.iter().flat_map(|(topic, quality)| {
+                    user_rows(quality).map(move |row| [topic.clone()].into_iter().chain(row).collect())
+                });
+                let header: Vec<&str> = ["episode"].into_iter().chain(USER_COLUMNS).collect();
+                terminal.result(&csv(&header, rows.collect(), terminal.csv_text()))
+            }
+            Format::Table => {
+                let options = self.posts.options()?;
+                for (topic, quality) in &qualities {
+                    terminal.remark(&format!("{topic}: {}", wrapped(&quality_text(quality, &options))));
+                }
+                terminal.remark(&format!("wrote {}", self.out.display()));
+                Ok(())
+            }
+        }
     }
 
     fn check_paths(&self) -> Result<(), CliError> {
@@ -239,6 +281,31 @@ impl PostArgs {
         hooks.bad.close(read.is_ok())?;
         Ok(read?)
     }
+
+    /// The same for each topic; unreadable rows are shown and listed for every pass.
+    fn gather_episodes(&self, terminal: &Terminal) -> Result<(BinnedEpisodes, Vec<(String, Quality)>), CliError> {
+        let (input, options) = (self.input(), self.options()?);
+        options.check()?;
+        let rejects =
+            self.reading.rejects.as_deref().map(|path| RejectsFile::create(path, terminal.csv_text())).transpose()?;
+        let mut hooks = TerminalHooks { terminal, bad: BadRowLog::new(rejects, terminal) };
+        let named =
+            |topic: &str, error: Error| CliError::from(error).map_text(|text| format!("topic {topic:?}: {text}"));
+        let read = terminal
+            .watched(None, |_| bin_episodes(&input, &options, || scorer(&self.scorer, terminal), &mut hooks, named));
+        hooks.bad.close(read.is_ok())?;
+        read
+    }
+}
+
+const USER_COLUMNS: [&str; 6] = ["user", "posts", "bins", "silent_share", "first", "last"];
+
+/// A row of CSV for each user.
+fn user_rows(quality: &Quality) -> impl Iterator<Item = Vec<String>> + '_ {
+    quality.by_user.iter().map(|user| {
+        let numbers = [user.posts.to_string(), user.bins.to_string(), user.silent_share.to_string()];
+        [user.user.clone()].into_iter().chain(numbers).chain([user.first.clone(), user.last.clone()]).collect()
+    })
 }
 
 /// What is said of posts whose platform was recognised.
@@ -322,15 +389,7 @@ impl BeliefsArgs {
         let options = self.posts.options()?;
         match self.format {
             Format::Json => terminal.json(quality),
-            Format::Csv => {
-                let rows = quality.by_user.iter().map(|user| {
-                    let numbers = [user.posts.to_string(), user.bins.to_string(), user.silent_share.to_string()];
-                    let times = [user.first.clone(), user.last.clone()];
-                    [user.user.clone()].into_iter().chain(numbers).chain(times).collect()
-                });
-                let header = ["user", "posts", "bins", "silent_share", "first", "last"];
-                terminal.result(&csv(&header, rows.collect(), terminal.csv_text()))
-            }
+            Format::Csv => terminal.result(&csv(&USER_COLUMNS, user_rows(quality).collect(), terminal.csv_text())),
             Format::Table => {
                 terminal.remark(&wrapped(&quality_text(quality, &options)));
                 let mut users: Vec<_> = quality.by_user.iter().collect();

@@ -183,6 +183,7 @@ pub(crate) fn hint(error: &Core) -> Option<String> {
             Some("leave out accounts that speak rarely (--min-posts), or take longer bins (--bin)".to_owned())
         }
         Core::Untestable(reason) => Some(untestable_cure(reason).to_owned()),
+        Core::Absent { .. } => Some("use --method state-space, or remove these agents from the beliefs".to_owned()),
         Core::NeverSpeaks { .. } => Some("remove these agents from the file, or add beliefs of theirs".to_owned()),
         _ => None,
     }

@@ -5,6 +5,7 @@ mod summary;
 
 use crate::error::CliError;
 use crate::fit_args::{FitArgs, QUICKER, on_graph, read_graph};
+use crate::numbers_args::NumbersArgs;
 use crate::output::check;
 use crate::terminal::{Format, Terminal, count, wrapped};
 use clap::{Args, ValueEnum};
@@ -18,9 +19,9 @@ use headwater::learn::whitened::WhitenedParams;
 use headwater::model::DetectedChange;
 use headwater::panel::Times;
 use headwater::{Method, Model, Panel};
-use headwater_files::{LoadedBeliefs, name_times, read_beliefs, show_time, write_model};
+use headwater_files::{LoadedBeliefs, name_times, show_time, write_model};
 use serde_json::{Map, Value};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use summary::LearnSummary;
 
 /// Headings of `--help`, below the options all methods share.
@@ -34,17 +35,17 @@ const RELEASED: &str = "Authors' scripts (as-released), with learning rate, batc
     after_help = "Example: headwater learn world/beliefs.parquet --out model.json\n         headwater learn world/beliefs.parquet --out model.json --method gsl --adaptation 0.05 --window 50"
 )]
 pub(crate) struct LearnArgs {
-    /// Beliefs: .csv, .parquet or .npy; - is CSV on standard input
-    beliefs: PathBuf,
+    /// Beliefs: .csv, .parquet or .npy; - is CSV on standard input. Several files are episodes, one each
+    #[arg(required = true)]
+    beliefs: Vec<PathBuf>,
     /// Model file to write: .json, or .npz, which is smaller and faster
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
     /// Learning method [default: whitened for complete beliefs, state-space for beliefs with silence]
     #[arg(long, value_enum)]
     method: Option<MethodName>,
-    /// The columns are log-ratios log ψ(θ_0)/ψ(θ_j) instead of probabilities
-    #[arg(long)]
-    log_ratios: bool,
+    #[command(flatten)]
+    numbers: NumbersArgs,
     /// Restrict weights to these edges and self-weights: CSV source,target
     #[arg(long, value_name = "EDGES", conflicts_with = "resume")]
     graph: Option<PathBuf>,
@@ -165,7 +166,11 @@ impl LearnArgs {
         let method = self.method_for(&beliefs.panel);
         self.check_method(Some(method))?;
         let (agents, steps) = (count(beliefs.panel.agents(), "agent"), count(beliefs.panel.steps(), "step"));
-        terminal.remark(&format!("learning from {agents} over {steps}"));
+        let within = match beliefs.panel.episodes().count() {
+            1 => String::new(),
+            episodes => format!(" in {}", count(episodes, "episode")),
+        };
+        terminal.remark(&format!("learning from {agents} over {steps}{within}"));
         let (mut model, settings, trace) = match method {
             MethodName::Gsl => {
                 let params = match paper {
@@ -185,7 +190,7 @@ impl LearnArgs {
                 let filled = fit::fill(&beliefs.panel);
                 warn_of_input(&beliefs, &filled, method, terminal, &mut warnings);
                 let alive = terminal.spinner("learning as released");
-                let model = as_released(&filled.panel, &params).map_err(CliError::about(&self.beliefs))?;
+                let model = as_released(&filled.panel, &params).map_err(CliError::about(self.source()))?;
                 drop(alive);
                 (model, Map::new(), None)
             }
@@ -198,7 +203,7 @@ impl LearnArgs {
                 let method = Method::StateSpace(params);
                 let model = terminal
                     .watched(Some(QUICKER), |progress| fit::fit(&beliefs.panel, &method, progress))
-                    .map_err(CliError::about(&self.beliefs))?;
+                    .map_err(CliError::about(self.source()))?;
                 let mut settings = Map::new();
                 let selection = model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection);
                 if let Some(selection) = selection {
@@ -324,7 +329,7 @@ impl LearnArgs {
         if self.tracks() {
             return self.tracked(filled, params, terminal);
         }
-        terminal.watched(None, |_| fit::whitened(filled, &params)).map_err(CliError::about(&self.beliefs))
+        terminal.watched(None, |_| fit::whitened(filled, &params)).map_err(CliError::about(self.source()))
     }
 
     fn memory(&self) -> Memory {
@@ -348,11 +353,12 @@ impl LearnArgs {
         terminal: &Terminal,
     ) -> Result<Model, CliError> {
         let panel = &filled.panel;
+        fit::one_series(panel).map_err(CliError::about(self.source()))?;
         let params = TrackParams { whitened: params, memory: self.memory(), window: None };
         let mut tracker = Tracker::new(panel.roster().clone(), params)?;
         let mut progress = terminal.bar("tracking", panel.steps() as u64);
         for step in 0..panel.steps() {
-            let update = tracker.observe(&filled.frame(step)?).map_err(CliError::about(&self.beliefs))?;
+            let update = tracker.observe(&filled.frame(step)?).map_err(CliError::about(self.source()))?;
             for change in &update.changes {
                 self.tell(change, panel, terminal)?;
             }
@@ -362,7 +368,7 @@ impl LearnArgs {
         for change in tracker.flush() {
             self.tell(&change, panel, terminal)?;
         }
-        let mut model = fit::tracked(filled, &tracker).map_err(CliError::about(&self.beliefs))?;
+        let mut model = fit::tracked(filled, &tracker).map_err(CliError::about(self.source()))?;
         name_times(&mut model, panel.times());
         Ok(model)
     }
@@ -390,25 +396,25 @@ impl LearnArgs {
     /// Checks before learning that the outputs can be written, and that no file is both read and written.
     fn check_paths(&self) -> Result<(), CliError> {
         let outputs = [Some(&self.out), self.trace.as_ref(), self.checkpoint.as_ref()];
-        let inputs = [
-            Some(&self.beliefs),
-            self.graph.as_ref(),
-            self.evidence.as_ref(),
-            self.initial.as_ref(),
-            self.truth.as_ref(),
-        ];
-        check(inputs.into_iter().flatten(), outputs.into_iter().flatten())
+        let inputs = [self.graph.as_ref(), self.evidence.as_ref(), self.initial.as_ref(), self.truth.as_ref()];
+        check(inputs.into_iter().flatten().chain(&self.beliefs), outputs.into_iter().flatten())
     }
 
     fn number_for_adaptation(&self) -> Option<f64> {
         self.fit.number_for_adaptation()
     }
 
+    /// The beliefs file that messages name: the first.
+    fn source(&self) -> &Path {
+        &self.beliefs[0]
+    }
+
     /// Reads the beliefs, and warns where they had to be changed.
     fn read(&self, terminal: &Terminal, warnings: &mut Vec<String>) -> Result<LoadedBeliefs, CliError> {
-        terminal.remark(&format!("reading {}", self.beliefs.display()));
+        let names: Vec<String> = self.beliefs.iter().map(|path| path.display().to_string()).collect();
+        terminal.remark(&format!("reading {}", names.join(", ")));
         let alive = terminal.spinner("reading");
-        let mut beliefs = read_beliefs(&self.beliefs, self.log_ratios)?;
+        let mut beliefs = self.numbers.read(&self.beliefs)?;
         drop(alive);
         beliefs.raised().into_iter().for_each(|text| terminal.keep(warnings, text));
         let Some(graph) = &self.graph else { return Ok(beliefs) };

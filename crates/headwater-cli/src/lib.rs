@@ -15,6 +15,7 @@ mod hints;
 mod interrupt;
 mod learn;
 mod network;
+mod numbers_args;
 mod output;
 mod rank;
 mod report;

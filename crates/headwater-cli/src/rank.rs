@@ -2,11 +2,12 @@
 
 use crate::error::CliError;
 use crate::fit_args::{of_model, read_graph};
+use crate::numbers_args::NumbersArgs;
 use crate::terminal::{Format, Terminal, number, percent, short, table};
 use clap::Args;
 use headwater::Ranking;
 use headwater::ranking::{RankedAgent, Uncertainty};
-use headwater_files::{ranking_csv, read_beliefs, read_model};
+use headwater_files::{ranking_csv, read_model};
 use std::path::PathBuf;
 
 /// k of `top_k_probability` by default.
@@ -20,12 +21,11 @@ const TOP: usize = 3;
 pub(crate) struct RankArgs {
     /// The model (.json or .npz)
     model: PathBuf,
-    /// Beliefs that the model was learned from: adds numbers of posts and silence
+    /// Beliefs that the model was learned from: adds numbers of posts and silence. Repeated: files of episodes
     #[arg(long, value_name = "BELIEFS")]
-    beliefs: Option<PathBuf>,
-    /// The beliefs are log-ratios
-    #[arg(long, requires = "beliefs")]
-    log_ratios: bool,
+    beliefs: Vec<PathBuf>,
+    #[command(flatten)]
+    numbers: NumbersArgs,
     /// Number of bootstrap resamples for 90 % intervals of shares and ranks, such as 200
     #[arg(long, value_name = "N", requires = "beliefs", value_parser = clap::value_parser!(u64).range(20..=100_000))]
     bootstrap: Option<u64>,
@@ -58,8 +58,8 @@ impl RankArgs {
         let mut ranking = Ranking::new(&model)?;
         ranking.add_posterior(&model, self.top.unwrap_or(TOP))?;
         let mut beliefs = None;
-        if let Some(path) = &self.beliefs {
-            let panel = beliefs.insert(of_model(read_beliefs(path, self.log_ratios)?.panel, &model, terminal)?);
+        if let Some(path) = self.beliefs.first() {
+            let panel = beliefs.insert(of_model(self.numbers.read(&self.beliefs)?.panel, &model, terminal)?);
             ranking.add_activity(panel).map_err(CliError::about(path))?;
             let uncertainty = Uncertainty {
                 bootstrap: self.bootstrap,

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::fit_args::{of_model, read_graph};
+use crate::numbers_args::NumbersArgs;
 use crate::output::{check, create, write};
 use crate::terminal::{Terminal, count};
 use clap::Args;
@@ -9,7 +10,7 @@ use headwater::Model;
 use headwater::Ranking;
 use headwater::compare::GroundTruth;
 use headwater_discover::{RUN_FORMAT, RunRecord};
-use headwater_files::{read_beliefs, read_known, read_model};
+use headwater_files::{read_known, read_model};
 use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Error, Figure, figures};
 use serde::de::DeserializeOwned;
@@ -28,12 +29,11 @@ pub(crate) struct ReportArgs {
     /// Ranking to show: JSON of `rank` or `discover`
     #[arg(long, value_name = "RANKING")]
     ranking: Option<PathBuf>,
-    /// Beliefs that the model was learned from: adds opinions over time and silence
+    /// Beliefs that the model was learned from: adds opinions over time and silence. Repeated: files of episodes
     #[arg(long, value_name = "BELIEFS")]
-    beliefs: Option<PathBuf>,
-    /// The beliefs are log-ratios
-    #[arg(long, requires = "beliefs")]
-    log_ratios: bool,
+    beliefs: Vec<PathBuf>,
+    #[command(flatten)]
+    numbers: NumbersArgs,
     /// Follow graph that the weights were restricted to
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
@@ -61,9 +61,9 @@ impl ReportArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         self.check_paths()?;
         let model = read_model(&self.model)?;
-        let panel = match &self.beliefs {
-            Some(path) => Some(of_model(read_beliefs(path, self.log_ratios)?.panel, &model, terminal)?),
-            None => None,
+        let panel = match self.beliefs.is_empty() {
+            false => Some(of_model(self.numbers.read(&self.beliefs)?.panel, &model, terminal)?),
+            true => None,
         };
         let graph = match &self.graph {
             Some(path) => Some(read_graph(path, &model.roster, terminal)?),
@@ -75,7 +75,7 @@ impl ReportArgs {
             Some(path) => read_ranking(path)?,
             None => {
                 let mut ranking = Ranking::new(&model)?;
-                if let (Some(panel), Some(path)) = (&panel, &self.beliefs) {
+                if let (Some(panel), Some(path)) = (&panel, self.beliefs.first()) {
                     ranking.add_activity(panel).map_err(CliError::about(path))?;
                 }
                 if let Some(graph) = &graph {
@@ -122,8 +122,8 @@ impl ReportArgs {
                 "use FILE.html; headwater export writes other formats",
             ));
         }
-        let inputs = [&self.ranking, &self.beliefs, &self.graph, &self.truth, &self.run].into_iter().flatten();
-        check(inputs.chain([&self.model]).chain(&self.trace), [&self.out])
+        let inputs = [&self.ranking, &self.graph, &self.truth, &self.run].into_iter().flatten();
+        check(inputs.chain([&self.model]).chain(&self.trace).chain(&self.beliefs), [&self.out])
     }
 
     /// Names the file that an error concerns.
@@ -134,7 +134,9 @@ impl ReportArgs {
         };
         match &error {
             Error::Ranking { .. } => named(&self.ranking, RANK),
-            Error::Beliefs { .. } => named(&self.beliefs, "use the beliefs that the model was learned from"),
+            Error::Beliefs { .. } => {
+                named(&self.beliefs.first().cloned(), "use the beliefs that the model was learned from")
+            }
             _ => error.into(),
         }
     }

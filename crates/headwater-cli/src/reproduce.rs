@@ -40,7 +40,7 @@ pub(crate) struct ReproduceArgs {
     format: Format,
 }
 
-const EXPERIMENTS: &str = "matrices: true and learned weights. graph-error: error of the weights over time. evidence-error: error of the evidence\nover time. influences: true and learned influence shares. truth-rate: how often an agent identifies the true state.\ntopology-drift, state-drift: effect of a change. twitter: the three networks of the paper. sentiment-table: its sample posts.\ntheory: predicted and measured rates of the theorems.\n\nAn interrupted run continues where it stopped.\n\nExample: headwater reproduce --out paper --quick";
+const EXPERIMENTS: &str = "matrices: true and learned weights. graph-error: error of the weights over time. evidence-error: error of the evidence\nover time. influences: true and learned influence shares. truth-rate: how often an agent identifies the true state.\ntopology-drift, state-drift: effect of a change. twitter: the three networks of the paper. sentiment-table: its sample posts.\ntheory: predicted and measured rates of the theorems. people: not of the paper, people who revise an estimate with a known\nnetwork (page people.md).\n\nAn interrupted run continues where it stopped.\n\nExample: headwater reproduce --out paper --quick";
 
 impl ReproduceArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
@@ -68,6 +68,11 @@ fn tell(terminal: &Terminal, event: ReplicationEvent<'_>) {
         )),
         ReplicationEvent::NoReleasedTwitter { experiment, folder } => terminal.warn(&format!(
             "{} needs the authors' Twitter series, and {} has no epfl-twitter: left out (--data names the folder)",
+            experiment.name(),
+            folder.display()
+        )),
+        ReplicationEvent::NoPeople { experiment, folder } => terminal.warn(&format!(
+            "{} needs the answers of people, and {} has no becker-2017 and clinicians-2023: left out (--data names the folder)",
             experiment.name(),
             folder.display()
         )),

@@ -2,27 +2,28 @@
 
 use crate::error::CliError;
 use crate::fit_args::read_graph;
+use crate::numbers_args::NumbersArgs;
 use crate::terminal::{Format, Terminal, count, csv, percent, table};
 use clap::Args;
 use headwater::evaluate::graph_test::{GraphNull, GraphTest, GraphTestParams, PowerWorlds, graph_test};
-use headwater_files::{read_beliefs, read_groups};
+use headwater_files::read_groups;
 use std::path::PathBuf;
 
 /// Tests whether opinion travels along a graph more than along graphs like it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Compared with: graphs in which every account keeps its numbers of speakers, listeners and mutual\nedges, and groups the edges between them. Groups: the accounts of --groups, otherwise communities of\nthe graph. Common news and homophily do not pass, except where accounts that are alike read the same\nnews sooner the more followers they have.\n\nExample: headwater test-graph beliefs.csv --graph follows.csv --groups parties.csv --format json"
+    after_help = "Compared with: graphs in which every account keeps its numbers of speakers, listeners and mutual\nedges, and groups the edges between them; in named episodes of fewer than ten steps the same graph\nwith the accounts exchanged; where a graph allows neither, such as a star, scores of speakers exchanged\nwithin episodes. Groups: the accounts of --groups, otherwise communities of\nthe graph. Common news and homophily do not pass, except where accounts that are alike read the same\nnews sooner the more followers they have.\n\nExample: headwater test-graph beliefs.csv --graph follows.csv --groups parties.csv --format json"
 )]
 pub(crate) struct TestGraphArgs {
-    /// Beliefs (.csv, .parquet or .npy; - reads CSV from standard input)
-    beliefs: PathBuf,
+    /// Beliefs (.csv, .parquet or .npy; - reads CSV from standard input). Several files are episodes, one each
+    #[arg(required = true)]
+    beliefs: Vec<PathBuf>,
     /// Who follows whom: CSV source,target (the target follows the source)
     #[arg(long, value_name = "EDGES")]
     graph: PathBuf,
-    /// The beliefs are log-ratios
-    #[arg(long)]
-    log_ratios: bool,
-    /// Number of rewired graphs
+    #[command(flatten)]
+    numbers: NumbersArgs,
+    /// Number of rewired or relabelled graphs
     #[arg(long, value_name = "N", default_value_t = 999, value_parser = clap::value_parser!(u32).range(19..=1_000_000))]
     draws: u32,
     /// Groups of accounts: CSV agent,group [default: communities of the graph]
@@ -41,7 +42,7 @@ pub(crate) struct TestGraphArgs {
 
 impl TestGraphArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
-        let panel = read_beliefs(&self.beliefs, self.log_ratios)?.panel;
+        let panel = self.numbers.read(&self.beliefs)?.panel;
         let roster = panel.roster();
         let graph = read_graph(&self.graph, roster, terminal)?;
         let groups = match &self.groups {
@@ -68,7 +69,7 @@ impl TestGraphArgs {
         };
         let found = terminal
             .watched(Some("fewer --draws, or --power 0, take less time"), |_| graph_test(&[&panel], &graph, &params))
-            .map_err(CliError::about(&self.beliefs))?;
+            .map_err(CliError::about(&self.beliefs[0]))?;
         match self.format {
             Format::Json => terminal.json(&found),
             Format::Csv => terminal.result(&csv(&CSV, vec![csv_row(&found)], terminal.csv_text())),
@@ -85,6 +86,7 @@ const CSV: [&str; 8] = ["p_value", "effect", "low", "high", "null", "draws", "st
 fn null_name(found: &GraphTest) -> &'static str {
     match found.null {
         GraphNull::ExchangedSpeakers => "exchanged-speakers",
+        GraphNull::RelabelledGraphs => "relabelled-graphs",
         _ => "rewired-graphs",
     }
 }
@@ -105,9 +107,14 @@ fn text(found: &GraphTest, ahead: Option<&str>) -> String {
         0 => String::new(),
         out => format!(" ({} that speak too rarely or never change left out)", count(out, "account")),
     };
-    let groups = if found.groups_given { "given" } else { "found in the graph" };
+    let groups = match (found.groups_given, found.null) {
+        (true, _) => "given",
+        (false, GraphNull::RelabelledGraphs) => "of all accounts",
+        _ => "found in the graph",
+    };
+    let within = if found.episodes > 1 { format!(" in {}", count(found.episodes, "episode")) } else { String::new() };
     text += &format!(
-        "\n{}{left_out}, {}, {}, {} silent; {} {groups}.\n\n",
+        "\n{}{left_out}, {}, {}{within}, {} silent; {} {groups}.\n\n",
         count(found.accounts, "account"),
         count(found.edges, "edge"),
         count(found.steps, "step"),

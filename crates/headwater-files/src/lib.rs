@@ -22,8 +22,9 @@ mod time;
 
 pub use atomic_file::{AtomicFile, discard_unfinished, sync_folder};
 pub use beliefs::{
-    BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, LoadedBeliefs, Names, beliefs_from_array, beliefs_from_batches,
-    beliefs_from_bytes, beliefs_from_frames, frame_from_values, read_beliefs, sides,
+    BeliefNumbers, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, LoadedBeliefs, Names, beliefs_from_array,
+    beliefs_from_batches, beliefs_from_bytes, beliefs_from_frames, frame_from_values, read_beliefs, read_beliefs_of,
+    sides,
 };
 pub use cells::{CsvText, restored_cell};
 pub use edges::{AbsentAgents, Edges, GraphNotes, edges_from_reader, read_edges};

@@ -40,6 +40,9 @@ struct PanelFrame {
     /// Seconds that the local clock is ahead of UTC at each instant.
     #[serde(default)]
     offsets: Vec<i32>,
+    /// Names and numbers of steps of the episodes, where they have names; the rows then have a column `episode`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    episodes: Vec<(String, usize)>,
 }
 
 /// Writes a panel; the file takes its name when the result is committed.
@@ -55,9 +58,15 @@ pub fn write_panel(path: &Path, panel: &Panel) -> Result<AtomicFile, Error> {
             Times::Instants { offsets, .. } => offsets.clone(),
             Times::Steps(_) => Vec::new(),
         },
+        episodes: match panel.episodes().names() {
+            Some(names) => names.iter().cloned().zip(panel.episodes().ranges().map(|range| range.len())).collect(),
+            None => Vec::new(),
+        },
     };
     let kind = if instants { DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())) } else { DataType::Int64 };
-    let mut fields = vec![Field::new("time", kind, false), Field::new("agent", DataType::Utf8, false)];
+    let episodes = (!frame.episodes.is_empty()).then(|| Field::new("episode", DataType::Utf8, false));
+    let mut fields: Vec<Field> = episodes.into_iter().collect();
+    fields.extend([Field::new("time", kind, false), Field::new("agent", DataType::Utf8, false)]);
     fields.extend(roster.hypotheses()[1..].iter().map(|name| Field::new(name, DataType::Float64, false)));
     fields.push(Field::new("posts", DataType::Int64, false));
     let schema = Arc::new(Schema::new(fields));
@@ -96,7 +105,13 @@ fn columns(panel: &Panel, frame: &PanelFrame, cells: &[usize]) -> Vec<ArrayRef> 
     };
     let mut names = StringBuilder::new();
     cells.iter().for_each(|cell| names.append_value(&frame.agents[cell % agents]));
-    let mut all: Vec<ArrayRef> = vec![times, Arc::new(names.finish())];
+    let mut all: Vec<ArrayRef> = Vec::new();
+    if !frame.episodes.is_empty() {
+        let mut episodes = StringBuilder::new();
+        cells.iter().for_each(|cell| episodes.append_value(&frame.episodes[panel.episodes().at(cell / agents)].0));
+        all.push(Arc::new(episodes.finish()));
+    }
+    all.extend([times, Arc::new(names.finish()) as ArrayRef]);
     for ratio in 0..ratios {
         let mut builder = Float64Builder::with_capacity(cells.len());
         let value = |cell: &usize| panel.cells()[((cell / agents) * ratios + ratio) * agents + cell % agents];
@@ -127,8 +142,19 @@ pub fn read_panel(path: &Path) -> Result<Panel, Error> {
         return Err(broken(&"its metadata state more cells than its rows can fill"));
     };
     let (mut posts, mut values) = (vec![0_u32; places], vec![0.0; numbers]);
-    let step_of: std::collections::HashMap<i64, usize> =
-        frame.times.iter().enumerate().map(|(step, time)| (*time, step)).collect();
+    let lengths: Vec<usize> = frame.episodes.iter().map(|(_, steps)| *steps).collect();
+    if !lengths.is_empty()
+        && lengths.iter().try_fold(0_usize, |sum, steps| sum.checked_add(*steps)) != Some(frame.times.len())
+    {
+        return Err(broken(&"its metadata state another number of steps than of times"));
+    }
+    let episode_of: Vec<usize> =
+        lengths.iter().enumerate().flat_map(|(number, steps)| std::iter::repeat_n(number, *steps)).collect();
+    let number_of: std::collections::HashMap<&str, usize> =
+        frame.episodes.iter().enumerate().map(|(number, (name, _))| (name.as_str(), number)).collect();
+    let step_of: std::collections::HashMap<(usize, i64), usize> = (frame.times.iter().enumerate())
+        .map(|(step, time)| ((episode_of.get(step).copied().unwrap_or(0), *time), step))
+        .collect();
     let agent_of: std::collections::HashMap<&str, usize> =
         frame.agents.iter().enumerate().map(|(agent, name)| (name.as_str(), agent)).collect();
     for batch in batches {
@@ -143,6 +169,10 @@ pub fn read_panel(path: &Path) -> Result<Panel, Error> {
             }
             false => column("time")?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("time"))?.values().to_vec(),
         };
+        let episodes = match frame.episodes.is_empty() {
+            true => None,
+            false => Some(column("episode")?.as_string_view_opt().ok_or_else(|| wrong("episode"))?),
+        };
         let names = column("agent")?.as_string_view_opt().ok_or_else(|| wrong("agent"))?;
         let counts = column("posts")?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("posts"))?;
         let ratios_of: Vec<_> = frame.hypotheses[1..]
@@ -150,7 +180,9 @@ pub fn read_panel(path: &Path) -> Result<Panel, Error> {
             .map(|name| column(name)?.as_primitive_opt::<Float64Type>().ok_or_else(|| wrong(name)))
             .collect::<Result<_, Error>>()?;
         for row in 0..batch.num_rows() {
-            let place = (step_of.get(&times[row]), agent_of.get(names.value(row)));
+            let episode = episodes.map_or(Some(0), |episodes| number_of.get(episodes.value(row)).copied());
+            let step = episode.and_then(|episode| step_of.get(&(episode, times[row])));
+            let place = (step, agent_of.get(names.value(row)));
             let (Some(&step), Some(&agent)) = place else {
                 return Err(broken(&format!("row {row} names a time or an agent that the metadata do not")));
             };
@@ -167,7 +199,8 @@ pub fn read_panel(path: &Path) -> Result<Panel, Error> {
         (false, _) => Times::Steps(frame.times),
     };
     let roster = Roster::new(frame.agents, frame.hypotheses).map_err(Error::data(path))?;
-    Panel::new(roster, times, values, Some(posts)).map_err(Error::data(path))
+    let panel = Panel::new(roster, times, values, Some(posts)).map_err(Error::data(path))?;
+    if frame.episodes.is_empty() { Ok(panel) } else { panel.in_episodes(frame.episodes).map_err(Error::data(path)) }
 }
 
 #[cfg(test)]
@@ -188,7 +221,17 @@ mod tests {
             let panel = Panel::new(roster.clone(), times, values.clone(), Some(posts.clone())).unwrap();
             write_panel(&path, &panel).unwrap().commit().unwrap();
             assert_eq!(read_panel(&path).unwrap(), panel);
+            let panel = panel.in_episodes(vec![("tax".into(), 3)]).unwrap();
+            write_panel(&path, &panel).unwrap().commit().unwrap();
+            assert_eq!(read_panel(&path).unwrap(), panel);
         }
+        // The same times in both episodes.
+        let both = Panel::new(roster.clone(), Times::Steps(vec![0, 1, 0, 1]), vec![0.5; 16], None).unwrap();
+        let both = both.in_episodes(vec![("tax".into(), 2), ("=war".into(), 2)]).unwrap();
+        write_panel(&path, &both).unwrap().commit().unwrap();
+        assert_eq!(read_panel(&path).unwrap(), both);
+        let panel = Panel::new(roster.clone(), Times::utc(vec![1, 2, 3]), values, Some(posts)).unwrap();
+        write_panel(&path, &panel).unwrap().commit().unwrap();
         let instants = crate::read_beliefs(&path, true).unwrap().panel;
         assert_eq!(instants.roster().agents(), roster.agents());
         std::fs::write(&path, "no Parquet").unwrap();

@@ -351,7 +351,7 @@ impl BinnedBeliefs {
     }
 
     /// Refuses to fill so much silence that it would never end.
-    fn check_filled(&self) -> Result<(), Error> {
+    pub(crate) fn check_filled(&self) -> Result<(), Error> {
         let (limit, agents) = (self.most_numbers(), self.speakers() as usize);
         if self.rows().saturating_mul(self.width as u64) <= limit as u64 {
             return Ok(());

@@ -11,6 +11,7 @@
 //! | [`given`] | score columns of a post → its opinion |
 //! | [`calendar`], [`mod@bin`] | opinions → mean log-odds per user and bin → panel, or table of beliefs |
 //! | [`options`], [`ingest`], [`quality`] | all of it in one pass, and what was met |
+//! | [`episodes`] | the same for each of several topics → a panel of as many episodes |
 //! | [`scorable`] | posts → their text and all their columns, to be scored one by one |
 //! | [`rejects`] | bad rows → CSV |
 //! | [`simulate`] | parameters → posts with a known answer |
@@ -18,6 +19,7 @@
 
 pub mod bin;
 pub mod calendar;
+pub mod episodes;
 pub mod error;
 pub mod given;
 pub mod ingest;
@@ -35,6 +37,7 @@ pub mod scorable;
 pub mod select;
 pub mod simulate;
 
+pub use episodes::{BinnedEpisodes, bin_episodes, check_topics};
 pub use error::Error;
 pub use headwater_score::{Scorer, Sentiment};
 pub use ingest::{PostHooks, bin_posts, read_posts};

@@ -226,6 +226,37 @@ impl Beliefs {
         Ok(Beliefs { path: Some(path), ..read.into() })
     }
 
+    /// Several beliefs as the episodes of one network.
+    #[staticmethod]
+    fn from_episodes(py: Python<'_>, names: Vec<String>, parts: Vec<Py<Beliefs>>) -> PyResult<Self> {
+        let parts: Vec<(String, Arc<Panel>, Option<String>, Grain)> = names
+            .into_iter()
+            .zip(&parts)
+            .map(|(name, part)| {
+                let part = part.get();
+                (name, part.panel.clone(), part.raised.clone(), part.grain)
+            })
+            .collect();
+        done(py, &Manner::default(), move || {
+            let raised: Vec<String> = parts.iter().filter_map(|(_, _, raised, _)| raised.clone()).collect();
+            let grain = parts
+                .iter()
+                .map(|(.., grain)| *grain)
+                .reduce(|one, other| if one == other { one } else { Grain::Double });
+            let grain = grain.unwrap_or(Grain::Double);
+            let episodes: Vec<(String, Panel)> =
+                parts.into_iter().map(|(name, panel, ..)| (name, panel.as_ref().clone())).collect();
+            let panel = Arc::new(Panel::from_episodes(&episodes)?);
+            Ok(Beliefs { panel, raised: (!raised.is_empty()).then(|| raised.join("; ")), grain, path: None })
+        })
+    }
+
+    /// Names of the episodes; none where there is one without a name.
+    #[getter]
+    fn episodes(&self) -> Option<Vec<String>> {
+        self.panel.episodes().names().map(<[String]>::to_vec)
+    }
+
     #[getter]
     fn agents(&self) -> Vec<String> {
         self.panel.roster().agents().to_vec()
@@ -264,10 +295,16 @@ impl Beliefs {
             Times::Instants { .. } => FrameColumn::Instants(times),
         };
         let names = roster.agents();
-        let mut columns = vec![
-            ("time".to_owned(), time),
-            ("agent".to_owned(), FrameColumn::Text(spoken.iter().map(|&(_, agent)| names[agent].clone()).collect())),
-        ];
+        let mut columns = Vec::new();
+        if let Some(episodes) = panel.episodes().names() {
+            let episode = |&(step, _): &(usize, usize)| episodes[panel.episodes().at(step)].clone();
+            columns.push(("episode".to_owned(), FrameColumn::Text(spoken.iter().map(episode).collect())));
+        }
+        columns.push(("time".to_owned(), time));
+        columns.push((
+            "agent".to_owned(),
+            FrameColumn::Text(spoken.iter().map(|&(_, agent)| names[agent].clone()).collect()),
+        ));
         let hypotheses = &roster.hypotheses()[usize::from(log_ratios)..];
         let mut values = vec![Vec::with_capacity(spoken.len()); hypotheses.len()];
         let mut belief = Vec::new();

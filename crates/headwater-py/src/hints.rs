@@ -42,6 +42,7 @@ fn core_hint(error: &Core) -> Option<String> {
         Core::Untestable(_) => {
             Some("use beliefs of more accounts over more time steps, and a graph among them".to_owned())
         }
+        Core::Absent { .. } => Some("use StateSpace, or remove these agents".to_owned()),
         Core::NeverSpeaks { .. } => Some("remove these agents, or add beliefs of theirs".to_owned()),
         _ => None,
     }

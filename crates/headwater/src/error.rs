@@ -29,7 +29,7 @@ pub enum Error {
     /// A name occurs twice in a list of names.
     #[error("the {kind} {name:?} is named twice; names must be unique")]
     DuplicateName {
-        /// "agent" or "hypothesis".
+        /// "agent", "hypothesis" or "episode".
         kind: &'static str,
         /// The name.
         name: String,
@@ -69,6 +69,24 @@ pub enum Error {
     NeverSpeaks {
         /// Their names.
         agents: Vec<String>,
+    },
+    /// An episode that cannot be used.
+    #[error("episode {episode:?}: {problem}")]
+    Episode {
+        /// Its name.
+        episode: String,
+        /// What was met and what is wanted.
+        problem: String,
+    },
+    /// Agents without a single belief in an episode, for a learner that takes no silence.
+    #[error(
+        "these agents are absent from episode {episode:?}: {agents}; this method repeats last beliefs and has none to repeat there; the state-space method takes absence as it is"
+    )]
+    Absent {
+        /// Their names.
+        agents: String,
+        /// Name of the episode.
+        episode: String,
     },
     /// Two beliefs of one agent at one step.
     #[error("agent {agent:?} has two beliefs at time {time}; keep one")]

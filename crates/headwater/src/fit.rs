@@ -63,6 +63,7 @@ fn fit_here(panel: &Panel, method: &Method) -> Result<Model, Error> {
 /// Runs a tracker over all frames.
 fn follow(filled: &FilledPanel<'_>, params: &TrackParams) -> Result<Model, Error> {
     let panel = &filled.panel;
+    one_series(panel)?;
     let mut tracker = Tracker::new(panel.roster().clone(), params.clone())?;
     let stage = progress::stage("following", panel.steps() as u64);
     for step in 0..panel.steps() {
@@ -73,6 +74,17 @@ fn follow(filled: &FilledPanel<'_>, params: &TrackParams) -> Result<Model, Error
     tracker.flush();
     drop(stage);
     tracked(filled, &tracker)
+}
+
+/// An error where there are several episodes: changes are followed along one series of frames.
+pub fn one_series(panel: &Panel) -> Result<(), Error> {
+    match panel.episodes().count() {
+        1 => Ok(()),
+        count => Err(Error::Undefined {
+            what: "a changing network",
+            reason: format!("the beliefs have {count} episodes, and changes are followed along a single one"),
+        }),
+    }
 }
 
 /// Frames per block between two progress reports of the paper's learner.
@@ -220,7 +232,7 @@ pub fn stability(panel: &Panel, learner: &Gsl) -> Result<(f64, Option<String>), 
 
 /// The model of the paper's learner after the whole panel, with the skill of the forecasts made on the way.
 pub fn finish(panel: &Panel, learner: Gsl, mut forecast: Forecast, bound: f64) -> Result<Model, Error> {
-    if learner.params().passes > 1 {
+    if learner.params().passes > 1 || !panel.episodes().is_single() {
         // Several passes leave nothing unseen, so the skill takes a second fit.
         let _stage = progress::stage("forecasting held-out steps", 0);
         let again = gsl::held_out(panel, learner.afresh(learner.params().clone())?);

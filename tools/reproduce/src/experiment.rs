@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::claim::PaperClaim;
 use crate::experiments::{
-    drift, evidence_error, graph_error, influences, matrices, sentiment_table, theory, truth_rate, twitter,
+    drift, evidence_error, graph_error, influences, matrices, people, sentiment_table, theory, truth_rate, twitter,
 };
 use crate::jobs::Jobs;
 use crate::released_data::ReleasedData;
@@ -38,11 +38,13 @@ pub enum Experiment {
     SentimentTable,
     /// Theorems 1 and 2: predicted and measured rates.
     Theory,
+    /// Not of the paper: people who revise an estimate, with a known network.
+    People,
 }
 
 impl Experiment {
     /// In the order of the page.
-    pub const ALL: [Experiment; 10] = [
+    pub const ALL: [Experiment; 11] = [
         Experiment::Matrices,
         Experiment::GraphError,
         Experiment::EvidenceError,
@@ -53,6 +55,7 @@ impl Experiment {
         Experiment::Twitter,
         Experiment::SentimentTable,
         Experiment::Theory,
+        Experiment::People,
     ];
 
     /// Its name on the command line, in folders and in files.
@@ -68,6 +71,7 @@ impl Experiment {
             Experiment::Twitter => "twitter",
             Experiment::SentimentTable => "sentiment-table",
             Experiment::Theory => "theory",
+            Experiment::People => "people",
         }
     }
 
@@ -84,12 +88,18 @@ impl Experiment {
             Experiment::Twitter => "Twitter networks",
             Experiment::SentimentTable => "Sentiment of sample posts",
             Experiment::Theory => "Theorems: predicted and measured rates",
+            Experiment::People => "People in experiments",
         }
     }
 
     /// Whether it simulates on the authors' network, if that is there, and otherwise on one like it.
     pub(crate) fn simulates(self) -> bool {
-        !matches!(self, Experiment::Twitter | Experiment::SentimentTable | Experiment::Theory)
+        self.is_of_the_paper() && !matches!(self, Experiment::Twitter | Experiment::SentimentTable | Experiment::Theory)
+    }
+
+    /// Whether the paper has it; others have pages of their own.
+    pub fn is_of_the_paper(self) -> bool {
+        self != Experiment::People
     }
 
     /// Whether there is nothing to show without the authors' Twitter files.
@@ -114,6 +124,7 @@ impl Experiment {
             Experiment::Twitter => twitter::run(context),
             Experiment::SentimentTable => sentiment_table::run(context),
             Experiment::Theory => theory::run(context),
+            Experiment::People => people::run(context),
         }
     }
 }

@@ -71,6 +71,13 @@ pub enum ReplicationEvent<'a> {
         /// Where they were looked for.
         folder: &'a Path,
     },
+    /// An experiment is left out, because the folder does not have the answers of people.
+    NoPeople {
+        /// The experiment that needs them.
+        experiment: Experiment,
+        /// Where they were looked for.
+        folder: &'a Path,
+    },
     /// An experiment begins.
     Started(Experiment),
     /// The results of an earlier run with the same settings are used.
@@ -186,6 +193,10 @@ impl Replication {
         for experiment in chosen() {
             if experiment.needs_twitter() && !released.parts().twitter {
                 event(ReplicationEvent::NoReleasedTwitter { experiment, folder: &self.data });
+                continue;
+            }
+            if !experiment.is_of_the_paper() && !released.has_people() {
+                event(ReplicationEvent::NoPeople { experiment, folder: &self.data });
                 continue;
             }
             let settings = self.settings(experiment, &released);

@@ -4,6 +4,7 @@
 
 use crate::files::read_text;
 use crate::{Error, ReleasedParts};
+use headwater::panel::{PanelBuilder, Unit};
 use headwater::{Panel, Roster};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,25 @@ pub(crate) struct TwitterNetwork {
     pub(crate) edges: Vec<(usize, usize, f64)>,
 }
 
+/// One group of people who revised their answers.
+#[derive(Debug, Clone)]
+pub(crate) struct PeopleGroup {
+    pub(crate) name: String,
+    pub(crate) condition: String,
+    /// The account that everybody sees, where there is one. For comparison only.
+    pub(crate) hub: Option<String>,
+    /// An episode of three steps for each question.
+    pub(crate) panel: Panel,
+    /// Who is seen, and by whom.
+    pub(crate) edges: Vec<(String, String)>,
+}
+
+/// Folders of people in experiments.
+const PEOPLE: [&str; 2] = ["becker-2017", "clinicians-2023"];
+
+/// Answers to one question.
+const ANSWERS: [&str; 3] = ["response_1", "response_2", "response_3"];
+
 /// Name, passes, decay, hub.
 const NETWORKS: [(&str, usize, f64, usize); 3] =
     [("elon_musk", 250, 0.9996, 19), ("journalist", 150, 1.0, 25), ("ben", 250, 1.0, 17)];
@@ -49,6 +69,34 @@ impl ReleasedData {
             simulations: self.folder.join("epfl-synthetic").is_dir(),
             twitter: self.folder.join("epfl-twitter").is_dir(),
         }
+    }
+
+    /// Whether the answers of people are there.
+    pub(crate) fn has_people(&self) -> bool {
+        PEOPLE.iter().all(|name| self.folder.join(name).join("responses.csv").is_file())
+    }
+
+    /// People who estimate quantities: a question is an episode.
+    pub(crate) fn estimates(&self) -> Result<Vec<PeopleGroup>, Error> {
+        let table = CellTable::read(&self.folder.join(PEOPLE[0]).join("responses.csv"), true)?;
+        people(&table, "task", Some("is_hub"))
+    }
+
+    /// Clinicians who estimate a probability: a group has one question.
+    pub(crate) fn clinicians(&self) -> Result<Vec<PeopleGroup>, Error> {
+        let folder = self.folder.join(PEOPLE[1]);
+        let mut groups = people(&CellTable::read(&folder.join("responses.csv"), true)?, "vignette", None)?;
+        let table = CellTable::read(&folder.join("edges.csv"), true)?;
+        let [group, source, target] = [table.place("group")?, table.place("source")?, table.place("target")?];
+        for row in 0..table.rows.len() {
+            let cell = |place: usize| table.cell(row, place);
+            // Group numbers of the conditions overlap; who sees somebody is not alone.
+            let found = groups.iter_mut().find(|known| known.name == cell(group) && known.condition == "Social");
+            if let Some(found) = found {
+                found.edges.push((cell(source).to_owned(), cell(target).to_owned()));
+            }
+        }
+        Ok(groups)
     }
 
     /// A matrix of the simulations, row by row.
@@ -125,6 +173,41 @@ impl ReleasedData {
     }
 }
 
+/// The groups of a table of answers, in the order of their first rows.
+fn people(table: &CellTable, question: &str, hub: Option<&str>) -> Result<Vec<PeopleGroup>, Error> {
+    let [group, condition, agent, question] =
+        [table.place("group")?, table.place("condition")?, table.place("agent")?, table.place(question)?];
+    let hub = hub.map(|name| table.place(name)).transpose()?;
+    let answers = [table.place(ANSWERS[0])?, table.place(ANSWERS[1])?, table.place(ANSWERS[2])?];
+    let mut groups: Vec<((String, String), PanelBuilder, Option<String>)> = Vec::new();
+    for row in 0..table.rows.len() {
+        let cell = |place: usize| table.cell(row, place);
+        let key = (cell(group).to_owned(), cell(condition).to_owned());
+        let known = groups.iter().position(|(known, ..)| *known == key);
+        let place = known.unwrap_or(groups.len());
+        if known.is_none() {
+            let hypotheses = ["high", "low"].map(str::to_owned).to_vec();
+            groups.push((key, PanelBuilder::new(hypotheses, Unit::Steps), None));
+        }
+        let (_, builder, leader) = &mut groups[place];
+        builder.set_episode(cell(question))?;
+        for (step, answer) in (0..).zip(answers) {
+            if !cell(answer).is_empty() {
+                let value = cell(answer).parse().ok().filter(|value: &f64| value.is_finite());
+                let value = value.ok_or_else(|| table.problem(row, "a number for an answer"))?;
+                builder.push(step, cell(agent), &[value], 1)?;
+            }
+        }
+        if hub.is_some_and(|hub| matches!(cell(hub).to_lowercase().as_str(), "1" | "1.0" | "true")) {
+            *leader = Some(cell(agent).to_owned());
+        }
+    }
+    let finished = groups.into_iter().map(|((name, condition), builder, hub)| {
+        Ok(PeopleGroup { name, condition, hub, panel: builder.finish()?.scaled_to_first()?, edges: Vec::new() })
+    });
+    finished.collect()
+}
+
 /// Values that were sorted by a key, highest first, back in the order of the keys.
 fn unsorted(sorted: &[f64], keys: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
@@ -162,10 +245,20 @@ impl CellTable {
         numbers.filter(|numbers| !numbers.is_empty()).ok_or_else(|| self.problem(row, "numbers"))
     }
 
+    /// Where a column is.
+    fn place(&self, name: &str) -> Result<usize, Error> {
+        let missing = || Error::Column { path: self.path.clone(), name: name.to_owned(), met: self.header.clone() };
+        self.header.iter().position(|header| header == name).ok_or_else(missing)
+    }
+
+    /// The text of a cell; none is empty.
+    fn cell(&self, row: usize, place: usize) -> &str {
+        self.rows[row].get(place).map_or("", String::as_str)
+    }
+
     /// A column by name.
     fn column(&self, name: &str) -> Result<Vec<f64>, Error> {
-        let missing = || Error::Column { path: self.path.clone(), name: name.to_owned(), met: self.header.clone() };
-        let place = self.header.iter().position(|header| header == name).ok_or_else(missing)?;
+        let place = self.place(name)?;
         let cell = |row: usize| {
             let cell = self.rows[row].get(place).and_then(|cell| cell.parse().ok()).filter(|v: &f64| v.is_finite());
             cell.ok_or_else(|| self.problem(row, &format!("a number in column {name:?}")))
@@ -177,6 +270,38 @@ impl CellTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_of_people_become_episodes() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in PEOPLE {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let (released, answers) = (ReleasedData::new(folder.path()), folder.path().join("becker-2017/responses.csv"));
+        assert!(!released.has_people());
+        let head = "group,condition,task,agent,is_hub,response_1,response_2,response_3\n";
+        let rows = "4,Centralized,q1,a,1.0,10,10,10\n4,Centralized,q1,b,,20,15,\n4,Centralized,q1,c,,40,20,15\n4,Centralized,q2,a,1.0,1,1,1\n4,Centralized,q2,b,,3,,2\n9,Solo,q1,d,,1,1,1\n9,Solo,q1,e,,2,2,2\n";
+        std::fs::write(&answers, format!("{head}{rows}")).unwrap();
+        let cases = folder.path().join("clinicians-2023");
+        std::fs::write(cases.join("responses.csv"), "group,condition,agent,vignette,response_1,response_2,response_3\n7,Control,k,v,1,2,3\n7,Control,l,v,2,2,2\n7,Social,m,v,5,6,7\n7,Social,n,v,9,8,7\n").unwrap();
+        std::fs::write(cases.join("edges.csv"), "group,source,target\n7,m,n\n7,n,m\n").unwrap();
+        assert!(released.has_people());
+        let groups = released.estimates().unwrap();
+        assert_eq!(groups.len(), 2);
+        let first = &groups[0];
+        assert_eq!((first.name.as_str(), first.hub.as_deref(), groups[1].hub.as_deref()), ("4", Some("a"), None));
+        assert_eq!(
+            (first.panel.steps(), first.panel.episodes().names().unwrap()),
+            (6, &["q1".to_owned(), "q2".to_owned()][..])
+        );
+        assert_eq!(first.panel.absences(), [(2, 1)]);
+        // First answers 10, 20, 40: median 20, absolute deviations 10, 0, 20.
+        assert_eq!((first.panel.frame(0)[(2, 0)], first.panel.posts(2, 1)), (20.0 / (1.4826 * 10.0), 0));
+        let groups = released.clinicians().unwrap();
+        assert_eq!(groups.iter().map(|group| group.edges.len()).collect::<Vec<_>>(), [0, 2]);
+        std::fs::write(&answers, format!("{head}4,Solo,q1,a,,ten,,\n")).unwrap();
+        assert!(released.estimates().unwrap_err().to_string().contains("line 2: wanted a number for an answer"));
+    }
 
     #[test]
     fn sorted_values_find_their_place() {

@@ -136,3 +136,23 @@ fn the_paper_is_reproduced_on_the_authors_network() {
         }
     }
 }
+
+/// People who revise an estimate: the targets of the page.
+#[test]
+#[ignore = "needs becker-2017 and clinicians-2023: set HEADWATER_DATA"]
+fn what_experimenters_arranged_is_found() {
+    let data = PathBuf::from(std::env::var_os("HEADWATER_DATA").unwrap());
+    assert!(data.join("becker-2017").is_dir(), "{} has no becker-2017", data.display());
+    let folder = tempfile::tempdir().unwrap();
+    let (results, told) = run(&quick(&folder.path().join("p"), &data, &[Experiment::People]));
+    assert_eq!(told, ["Started(People)"]);
+    let found = record(&results, Experiment::People);
+    let missed = found.claims.iter().find(|claim| claim.status != ClaimStatus::Reproduced);
+    assert!(missed.is_none(), "{missed:?}");
+    assert_eq!(found.claims.len(), 5);
+    let groups = |name: &str| found.numbers[name].as_array().unwrap().len();
+    assert_eq!((groups("estimates"), groups("clinicians")), (16, 42));
+    let page = std::fs::read_to_string(folder.path().join("p/people.md")).unwrap();
+    assert!(page.contains("](people/people.svg)") && page.contains("| Centralized |"), "{page}");
+    assert!(!results.page_text.contains("people"), "the paper's page is about the paper");
+}

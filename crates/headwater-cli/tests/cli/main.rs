@@ -4,6 +4,7 @@
 
 mod commands;
 mod discover;
+mod episodes;
 mod folders;
 mod formats;
 mod place;

@@ -15,6 +15,15 @@ impl Grain {
     /// More decimals than this are not called rounding.
     const MOST: u32 = 9;
 
+    /// Of numbers of both grains.
+    pub(super) fn with(self, other: Grain) -> Self {
+        match (self, other) {
+            (Grain::Decimals(one), Grain::Decimals(other)) => Grain::Decimals(one.max(other)),
+            (Grain::Double, _) | (_, Grain::Double) => Grain::Double,
+            _ => Grain::Single,
+        }
+    }
+
     /// A warning where numbers are too coarse for certificates.
     pub fn warning(self) -> Option<String> {
         match self {

@@ -97,6 +97,80 @@ pub fn read_beliefs(path: &Path, log_ratios: bool) -> Result<LoadedBeliefs, Erro
     }
 }
 
+/// What the numbers of a beliefs file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BeliefNumbers {
+    /// Probabilities of all hypotheses.
+    #[default]
+    Probabilities,
+    /// Log-ratios log ψ(θ_0)/ψ(θ_j).
+    LogRatios,
+    /// Opinions on any scale, in one column `value`, divided by the spread of first answers of their episode
+    /// ([`Panel::scaled_to_first`]).
+    ScaledValues,
+    /// The same as they are.
+    Values,
+}
+
+/// Hypotheses of values: a high one is a belief in the first.
+const OF_VALUES: [&str; 2] = ["high", "low"];
+
+/// Reads beliefs of one file, or of several: then each is an episode, named like its file. Files as [`read_beliefs`] takes them.
+pub fn read_beliefs_of<P: AsRef<Path>>(paths: &[P], numbers: BeliefNumbers) -> Result<LoadedBeliefs, Error> {
+    let mut loaded: Vec<LoadedBeliefs> =
+        paths.iter().map(|path| read_numbers(path.as_ref(), numbers)).collect::<Result<_, _>>()?;
+    if loaded.len() > 1 {
+        loaded = vec![put_together(paths, loaded)?];
+    }
+    let Some(mut beliefs) = loaded.pop() else {
+        return Err(Error::file(Path::new(""), "no beliefs file was given"));
+    };
+    if numbers == BeliefNumbers::ScaledValues {
+        beliefs.panel = beliefs.panel.scaled_to_first().map_err(Error::data(paths[0].as_ref()))?;
+    }
+    Ok(beliefs)
+}
+
+fn read_numbers(path: &Path, numbers: BeliefNumbers) -> Result<LoadedBeliefs, Error> {
+    let mut beliefs = read_beliefs(path, numbers != BeliefNumbers::Probabilities)?;
+    if matches!(numbers, BeliefNumbers::ScaledValues | BeliefNumbers::Values) {
+        let roster = beliefs.panel.roster();
+        let array = BeliefsFormat::from_path(path) == BeliefsFormat::Npy;
+        if roster.ratios() != 1 || (!array && roster.hypotheses()[1] != "value") {
+            let met = roster.hypotheses()[1..].join(",");
+            let wanted = if array { "an array of T×N numbers" } else { "one column \"value\"" };
+            return Err(Error::file(path, format!("has the number columns {met:?}; values take {wanted}")));
+        }
+        let roster = headwater::Roster::new(roster.agents().to_vec(), OF_VALUES).map_err(Error::data(path))?;
+        beliefs.panel = beliefs.panel.with_roster(roster).map_err(Error::data(path))?;
+    }
+    Ok(beliefs)
+}
+
+/// Several files as episodes of one panel.
+fn put_together<P: AsRef<Path>>(paths: &[P], loaded: Vec<LoadedBeliefs>) -> Result<LoadedBeliefs, Error> {
+    let stem = |path: &Path| path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let stems: Vec<String> = paths.iter().map(|path| stem(path.as_ref())).collect();
+    let unique = |name: &String| stems.iter().filter(|stem| *stem == name).count() == 1;
+    let (mut zeros, mut cells, mut grain) = (0, 0, None);
+    let mut episodes = Vec::with_capacity(loaded.len());
+    for ((path, name), one) in paths.iter().zip(&stems).zip(loaded) {
+        if one.panel.episodes().names().is_some() {
+            return Err(Error::file(
+                path.as_ref(),
+                "has a column episode; give it alone, or files without that column, one for each episode",
+            ));
+        }
+        zeros += one.zeros;
+        cells += one.cells;
+        grain = Some(grain.map_or(one.grain, |grain: Grain| grain.with(one.grain)));
+        let name = if unique(name) { name.clone() } else { path.as_ref().display().to_string() };
+        episodes.push((name, one.panel));
+    }
+    let panel = Panel::from_episodes(&episodes).map_err(Error::data(paths[0].as_ref()))?;
+    Ok(LoadedBeliefs { panel, zeros, cells, grain: grain.unwrap_or(Grain::Double) })
+}
+
 /// Beliefs of a file that is in memory; `path` names it in messages.
 pub fn beliefs_from_bytes(
     bytes: Vec<u8>,

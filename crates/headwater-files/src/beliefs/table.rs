@@ -21,8 +21,9 @@ use std::path::Path;
 /// Rows per Parquet batch.
 const BATCH: usize = 1 << 16;
 
-/// Columns of a long table: where time, agent and posts are, and which are hypotheses.
+/// Columns of a long table: where episode, time, agent and posts are, and which are hypotheses.
 struct TableLayout {
+    episode: Option<usize>,
     time: usize,
     agent: usize,
     posts: Option<usize>,
@@ -59,9 +60,9 @@ impl TableLayout {
         };
         let time = find("time").ok_or_else(|| missing("time"))?;
         let agent = find("agent").ok_or_else(|| missing("agent"))?;
-        let posts = find("posts");
-        let values: Vec<usize> =
-            (0..header.len()).filter(|column| ![Some(time), Some(agent), posts].contains(&Some(*column))).collect();
+        let (posts, episode) = (find("posts"), find("episode"));
+        let named = [Some(time), Some(agent), posts, episode];
+        let values: Vec<usize> = (0..header.len()).filter(|column| !named.contains(&Some(*column))).collect();
         check_hypotheses(path, values.len() + usize::from(log_ratios))?;
         let names: Vec<String> = values.iter().map(|&column| header[column].to_owned()).collect();
         let fewest = if log_ratios { 1 } else { 2 };
@@ -77,7 +78,7 @@ impl TableLayout {
                 ),
             ));
         }
-        Ok(TableLayout { time, agent, posts, values, names })
+        Ok(TableLayout { episode, time, agent, posts, values, names })
     }
 
     /// Names of the hypotheses, the reference first.
@@ -131,17 +132,22 @@ impl<'a> TableReader<'a> {
         place: &dyn Fn() -> String,
         (unit, time): (Unit, i64),
         time_text: &dyn Fn() -> String,
-        agent: &str,
+        (episode, agent): (Option<&str>, &str),
         values: &[f64],
         posts: u32,
     ) -> Result<(), Error> {
-        if agent.is_empty() {
-            let place = format!("{}, column agent", place());
-            return Err(Error::place(self.path, place, "is empty; a name is wanted"));
+        for (column, name) in [("agent", Some(agent)), ("episode", episode)] {
+            if name == Some("") {
+                let place = format!("{}, column {column}", place());
+                return Err(Error::place(self.path, place, "is empty; a name is wanted"));
+            }
         }
         let unit = *self.unit.get_or_insert(unit);
         let builder = self.builder.get_or_insert_with(|| PanelBuilder::new(self.hypotheses.clone(), unit));
         builder.set_limit(self.bytes.map_or(usize::MAX, panel_limit));
+        if let Some(episode) = episode {
+            builder.set_episode(episode).map_err(Error::data(self.path))?;
+        }
         let zeros = ratios_of(values, &mut self.ratios, &self.hypotheses, self.log_ratios).map_err(|error| {
             let (column, problem) = match error {
                 headwater::Error::Belief { hypothesis, problem } => (format!(", column {hypothesis}"), problem),
@@ -162,7 +168,8 @@ impl<'a> TableReader<'a> {
             let problem = match error {
                 error @ headwater::Error::TooLarge { .. } => return Error::data(self.path)(error),
                 headwater::Error::DuplicateBelief { agent, .. } => {
-                    format!("agent {agent:?} already has a belief at time {}; keep one", time_text())
+                    let within = episode.map_or(String::new(), |episode| format!(" of episode {episode:?}"));
+                    format!("agent {agent:?} already has a belief at time {}{within}; keep one", time_text())
                 }
                 other => other.to_string(),
             };
@@ -225,7 +232,7 @@ pub(super) fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result
                     path,
                     format!("line {line}, column {name}"),
                     format!(
-                        "met {:?}, which is not a number; every column but time, agent and posts is a hypothesis",
+                        "met {:?}, which is not a number; every column but episode, time, agent and posts is a hypothesis",
                         cell(column)
                     ),
                 )
@@ -238,7 +245,8 @@ pub(super) fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result
         };
         let agent = cell(layout.agent);
         let time = reader.time(cell(layout.time), &place)?;
-        reader.row(&place, time, &|| cell(layout.time).to_owned(), agent, &values, posts)?;
+        let episode = layout.episode.map(cell);
+        reader.row(&place, time, &|| cell(layout.time).to_owned(), (episode, agent), &values, posts)?;
     }
     let mut loaded = reader.finish()?;
     if let Some(roster) = restored_names(loaded.panel.roster()).map_err(Error::data(path))? {
@@ -294,7 +302,7 @@ fn from_batches(
             return Err(Error::place(
                 path,
                 format!("column {name}"),
-                format!("holds {kind}, not numbers; every column but time, agent and posts is a hypothesis"),
+                format!("holds {kind}, not numbers; every column but episode, time, agent and posts is a hypothesis"),
             ));
         }
     }
@@ -353,6 +361,7 @@ fn table_rows(
     let agents = convert(layout.agent, &DataType::Utf8View)?;
     let agents = agents.as_string_view();
     let posts = layout.posts.map(|column| convert(column, &DataType::Float64)).transpose()?;
+    let episodes = layout.episode.map(|column| convert(column, &DataType::Utf8View)).transpose()?;
     let kind = batch.column(layout.time).data_type().clone();
     let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
     let (numbers, texts, unit) = match kind {
@@ -383,7 +392,8 @@ fn table_rows(
             Some(array) => array.as_string_view().value(row).to_owned(),
             None => time_text(time),
         };
-        reader.row(&place, time, &shown, agents.value(row), &row_values, posts)?;
+        let episode = episodes.as_ref().map(|episodes| episodes.as_string_view().value(row));
+        reader.row(&place, time, &shown, (episode, agents.value(row)), &row_values, posts)?;
     }
     Ok(())
 }

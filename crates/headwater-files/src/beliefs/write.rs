@@ -48,7 +48,7 @@ impl BeliefsWriter {
             }
             BeliefsFormat::Csv | BeliefsFormat::Parquet => {
                 let parquet = format == BeliefsFormat::Parquet;
-                FrameSink::Table(TableSink::new(file, parquet, &names, DataType::Int64, false)?)
+                FrameSink::Table(TableSink::new(file, parquet, &names, DataType::Int64, MoreColumns::default())?)
             }
         };
         Ok(BeliefsWriter { roster: roster.clone(), log_ratios, sink, numbers: Vec::new() })
@@ -69,7 +69,7 @@ impl BeliefsWriter {
             match &mut self.sink {
                 FrameSink::Table(_) if silent => {}
                 FrameSink::Table(table) => {
-                    table.row(RowTime::Step(time), &self.roster.agents()[agent], &self.numbers, None)?;
+                    table.row((None, RowTime::Step(time)), &self.roster.agents()[agent], &self.numbers, None)?;
                 }
                 FrameSink::Npy(file) => {
                     if silent {
@@ -104,8 +104,17 @@ pub struct BeliefsRows {
 impl BeliefsRows {
     /// Starts a file over these hypotheses, the reference first.
     pub fn create(path: &Path, hypotheses: &[&str], text: CsvText) -> Result<Self, Error> {
+        BeliefsRows::with_columns(path, hypotheses, text, MoreColumns { episodes: false, posts: true })
+    }
+
+    /// The same with a column `episode` in front, for rows of [`BeliefsRows::write_in`].
+    pub fn with_episodes(path: &Path, hypotheses: &[&str], text: CsvText) -> Result<Self, Error> {
+        BeliefsRows::with_columns(path, hypotheses, text, MoreColumns { episodes: true, posts: true })
+    }
+
+    fn with_columns(path: &Path, hypotheses: &[&str], text: CsvText, more: MoreColumns) -> Result<Self, Error> {
         let parquet = BeliefsFormat::from_path(path) == BeliefsFormat::Parquet;
-        let table = TableSink::new(AtomicFile::create(path)?, parquet, hypotheses, DataType::Utf8, true)?;
+        let table = TableSink::new(AtomicFile::create(path)?, parquet, hypotheses, DataType::Utf8, more)?;
         // Text of other formats is never run.
         let text = if parquet { CsvText::Raw } else { text };
         Ok(BeliefsRows { hypotheses: hypotheses.len(), numbers: Vec::new(), table, text })
@@ -113,14 +122,45 @@ impl BeliefsRows {
 
     /// Writes one row from log-ratios against the reference.
     pub fn write(&mut self, time: &str, agent: &str, log_ratios: &[f64], posts: u32) -> Result<(), Error> {
+        self.write_row(None, time, agent, log_ratios, posts)
+    }
+
+    /// The same of an episode.
+    pub fn write_in(
+        &mut self,
+        episode: &str,
+        time: &str,
+        agent: &str,
+        log_ratios: &[f64],
+        posts: u32,
+    ) -> Result<(), Error> {
+        self.write_row(Some(episode), time, agent, log_ratios, posts)
+    }
+
+    fn write_row(
+        &mut self,
+        episode: Option<&str>,
+        time: &str,
+        agent: &str,
+        log_ratios: &[f64],
+        posts: u32,
+    ) -> Result<(), Error> {
         panel::probabilities(log_ratios[..self.hypotheses - 1].iter().copied(), &mut self.numbers);
-        self.table.row(RowTime::Text(time), &self.text.cell(agent), &self.numbers, Some(posts))
+        let episode = episode.map(|episode| self.text.cell(episode));
+        self.table.row((episode.as_deref(), RowTime::Text(time)), &self.text.cell(agent), &self.numbers, Some(posts))
     }
 
     /// Completes the file; it takes its name when the returned file is committed.
     pub fn finish(self) -> Result<AtomicFile, Error> {
         self.table.finish()
     }
+}
+
+/// Columns that a table may have beside time, agent and hypotheses.
+#[derive(Debug, Clone, Copy, Default)]
+struct MoreColumns {
+    episodes: bool,
+    posts: bool,
 }
 
 /// The time of a row: a step number, or text.
@@ -140,6 +180,7 @@ enum TableSink {
 struct ParquetTable {
     writer: ArrowWriter<AtomicFile>,
     schema: Arc<Schema>,
+    episodes: Option<StringBuilder>,
     steps: Int64Builder,
     texts: StringBuilder,
     agents: StringBuilder,
@@ -149,15 +190,19 @@ struct ParquetTable {
 }
 
 impl TableSink {
-    fn new(file: AtomicFile, parquet: bool, names: &[&str], time: DataType, posts: bool) -> Result<Self, Error> {
+    fn new(file: AtomicFile, parquet: bool, names: &[&str], time: DataType, more: MoreColumns) -> Result<Self, Error> {
+        let MoreColumns { episodes, posts } = more;
         let path = file.path().to_owned();
         if !parquet {
             let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(file);
-            let header = ["time", "agent"].iter().chain(names).chain(posts.then_some(&"posts"));
+            let first = episodes.then_some(&"episode").into_iter();
+            let header = first.chain(&["time", "agent"]).chain(names).chain(posts.then_some(&"posts"));
             writer.write_record(header).map_err(|error| cannot_write(&path, error))?;
             return Ok(TableSink::Csv(Box::new(writer)));
         }
-        let mut fields = vec![Field::new("time", time, false), Field::new("agent", DataType::Utf8, false)];
+        let mut fields: Vec<Field> =
+            episodes.then(|| Field::new("episode", DataType::Utf8, false)).into_iter().collect();
+        fields.extend([Field::new("time", time, false), Field::new("agent", DataType::Utf8, false)]);
         fields.extend(names.iter().map(|name| Field::new(*name, DataType::Float64, false)));
         fields.extend(posts.then(|| Field::new("posts", DataType::Int64, false)));
         let schema = Arc::new(Schema::new(fields));
@@ -167,6 +212,7 @@ impl TableSink {
         Ok(TableSink::Parquet(Box::new(ParquetTable {
             writer,
             schema,
+            episodes: episodes.then(StringBuilder::new),
             steps: Int64Builder::new(),
             texts: StringBuilder::new(),
             agents: StringBuilder::new(),
@@ -176,10 +222,17 @@ impl TableSink {
         })))
     }
 
-    fn row(&mut self, time: RowTime<'_>, agent: &str, numbers: &[f64], posts: Option<u32>) -> Result<(), Error> {
+    fn row(
+        &mut self,
+        (episode, time): (Option<&str>, RowTime<'_>),
+        agent: &str,
+        numbers: &[f64],
+        posts: Option<u32>,
+    ) -> Result<(), Error> {
         match self {
             TableSink::Csv(writer) => {
                 let line = || -> csv::Result<()> {
+                    episode.map_or(Ok(()), |episode| writer.write_field(episode))?;
                     match time {
                         RowTime::Step(step) => writer.write_field(step.to_string())?,
                         RowTime::Text(text) => writer.write_field(text)?,
@@ -192,6 +245,9 @@ impl TableSink {
                 line.map_err(|error| cannot_write(writer.get_ref().path(), error))
             }
             TableSink::Parquet(table) => {
+                if let (Some(column), Some(episode)) = (&mut table.episodes, episode) {
+                    column.append_value(episode);
+                }
                 match time {
                     RowTime::Step(step) => table.steps.append_value(step),
                     RowTime::Text(text) => table.texts.append_value(text),
@@ -226,11 +282,13 @@ impl ParquetTable {
     fn flush(&mut self) -> Result<(), Error> {
         let path = self.writer.inner().path().to_owned();
         let broken = |error: &dyn std::fmt::Display| Error::file(&path, error.to_string());
-        let time: ArrayRef = match self.schema.field(0).data_type() {
+        let time: ArrayRef = match self.schema.field(usize::from(self.episodes.is_some())).data_type() {
             DataType::Int64 => Arc::new(self.steps.finish()),
             _ => Arc::new(self.texts.finish()),
         };
-        let mut columns: Vec<ArrayRef> = vec![time, Arc::new(self.agents.finish())];
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
+        columns.extend(self.episodes.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
+        columns.extend([time, Arc::new(self.agents.finish())]);
         columns.extend(self.values.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
         columns.extend(self.posts.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
         self.rows = 0;

@@ -29,7 +29,12 @@ Silent: TypeAlias = "NDArray[np.bool_] | None"
 def as_beliefs(beliefs: BeliefsLike, log_ratios: bool = False) -> _headwater.Beliefs:
     """Beliefs for a learner.
 
+    A dictionary of beliefs by name, or a list of arrays T×N×|Θ|, holds the episodes of one network: time starts anew in each, and
+    nothing passes from one to the next. In a data frame a column `episode` says the same.
+
     >>> import numpy as np
+    >>> as_beliefs({"tax": np.full((3, 4, 2), 0.5), "war": np.full((2, 4, 2), 0.5)}).episodes
+    ['tax', 'war']
     >>> as_beliefs(np.full((30, 4, 2), 0.5)).agents
     ['0', '1', '2', '3']
     """
@@ -37,10 +42,23 @@ def as_beliefs(beliefs: BeliefsLike, log_ratios: bool = False) -> _headwater.Bel
         return beliefs
     if isinstance(beliefs, str | os.PathLike):
         return _headwater.Beliefs.from_file(os.fspath(beliefs), log_ratios)
+    episodes = _episodes(beliefs)
+    if episodes is not None:
+        parts = [as_beliefs(cast("BeliefsLike", part), log_ratios) for part in episodes.values()]
+        return _headwater.Beliefs.from_episodes(list(episodes), parts)
     if is_frame(beliefs):
         return _headwater.Beliefs.from_arrow(stream_of(beliefs), log_ratios)
     array, silent = cells(beliefs)
     return _headwater.Beliefs.from_array(array, log_ratios, silent)
+
+
+def _episodes(beliefs: object) -> dict[str, object] | None:
+    """Beliefs of several episodes by name; None where there is one. A list of matrices is one episode, frame by frame."""
+    if isinstance(beliefs, dict):
+        return {str(name): part for name, part in beliefs.items()}
+    if isinstance(beliefs, list | tuple) and beliefs and all(np.ndim(part) == 3 for part in beliefs):
+        return {str(number): part for number, part in enumerate(beliefs)}
+    return None
 
 
 def cells(values: object) -> tuple[Cells, Silent]:

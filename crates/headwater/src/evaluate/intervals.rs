@@ -5,20 +5,21 @@
 use super::draws::{draw_many, numbered};
 use crate::influence::signed_shares;
 use crate::learn::Refit;
-use crate::learn::moments::affordable;
+use crate::learn::blocks::{Blocks as Cut, Centre};
+use crate::learn::moments::{Moments, affordable};
 use crate::learn::regressors::DistinctAgents;
-use crate::learn::ring::Ring;
 use crate::learn::state_space::{Resampling, StateSpaceParams};
 use crate::learn::whitened::{self, Estimate, WhitenedParams};
 use crate::model::{Posterior, PosteriorDraw};
 use crate::{Error, Model, Panel};
-use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Block bootstrap of the influence shares, refitting with the parameters recorded in the model.
 ///
-/// The panel is cut into blocks; a resample draws as many of them with replacement, adds up their moments and fits
+/// The panel is cut into blocks, of several episodes each for itself, or where they are many or short into whole episodes; a
+/// resample draws as many of them with replacement, adds up their moments and fits
 /// those, without a second pass over the data. Certified columns of the model are exact and do not vary. Where the method
 /// of the model cannot be refitted to moments ([`crate::learn::refit_note`]), the whitened regression is.
 ///
@@ -35,7 +36,7 @@ pub struct Bootstrap<'a> {
 
 #[derive(Debug)]
 enum Blocks {
-    Observed { distinct: DistinctAgents, params: WhitenedParams, ring: Ring },
+    Observed { distinct: DistinctAgents, params: WhitenedParams, blocks: Cut, moments: Vec<Moments> },
     Smoothed { resampling: Box<Resampling>, shares: Vec<f64>, middle: Vec<f64>, factor: f64 },
 }
 
@@ -78,25 +79,31 @@ const BLOCKS: usize = 30;
 impl<'a> Bootstrap<'a> {
     /// Prepares resampling of the panel a model was learned from.
     ///
-    /// Errors: other agents or hypotheses than the model's, fewer than 11 steps, more moments than memory holds.
+    /// Errors: other agents or hypotheses than the model's, fewer than 11 steps, fewer than four short episodes, more moments
+    /// than memory holds.
     pub fn new(panel: &Panel, model: &'a Model, seed: u64) -> Result<Self, Error> {
         same_agents(panel, model)?;
         let refit = Refit::from_model(model);
         let panel = &*refit.filled(panel);
-        let transitions = panel.steps().saturating_sub(1);
-        if transitions < 10 {
-            return Err(Error::NotReady { seen: panel.steps(), needed: 11 });
-        }
-        let count = BLOCKS.min(transitions / 2);
-        affordable(panel.width(), count + 1, "resample fewer agents")?;
+        let cut = Cut::to_resample(panel, BLOCKS)?;
+        affordable(panel.width(), cut.len() + 1, "resample fewer agents")?;
         let truth = crate::influence(model)?.truth;
         let blocks = match refit {
-            Refit::Whitened(params) => Blocks::Observed {
-                distinct: DistinctAgents::from_panel(panel),
-                params: WhitenedParams { symbols: false, ..params },
-                ring: Ring::from_panel(panel, count),
-            },
-            Refit::StateSpace(params) => stretched(panel, model, truth, &params, count, seed)?,
+            Refit::Whitened(params) => {
+                panel.check_presence()?;
+                let block = |range: &Range<usize>| {
+                    let mut moments = Moments::empty(panel.agents(), panel.ratios());
+                    moments.push_frames(&panel.cells()[(range.start - 1) * panel.width()..range.end * panel.width()]);
+                    moments
+                };
+                Blocks::Observed {
+                    distinct: DistinctAgents::from_panel(panel),
+                    params: WhitenedParams { symbols: false, ..params },
+                    moments: cut.ranges.iter().map(block).collect(),
+                    blocks: cut,
+                }
+            }
+            Refit::StateSpace(params) => stretched(panel, model, truth, &params, cut, seed)?,
         };
         Ok(Bootstrap { model, truth, blocks, seed })
     }
@@ -104,12 +111,12 @@ impl<'a> Bootstrap<'a> {
     /// The resample with this number.
     pub fn draw(&self, number: u64) -> Result<BootstrapDraw, Error> {
         let mut rng = numbered(self.seed, number);
-        let mut numbers = |count: usize| -> Vec<usize> { (0..count).map(|_| rng.random_range(0..count)).collect() };
         let estimate = match &self.blocks {
-            Blocks::Observed { distinct, params, ring } => {
-                whitened::estimate(&ring.draw(numbers(ring.len()))?, distinct, params, Some(self.model))?
+            Blocks::Observed { distinct, params, blocks, moments } => {
+                let sum = blocks.sum(moments, &blocks.draw(&mut rng), Centre::ObservedEpisode)?;
+                whitened::estimate(&sum, distinct, params, Some(self.model))?
             }
-            Blocks::Smoothed { resampling, .. } => resampling.draw(&numbers(resampling.len()))?,
+            Blocks::Smoothed { resampling, .. } => resampling.draw(&resampling.blocks().draw(&mut rng))?,
         };
         let mut shares = shares(&estimate, self.truth)?;
         if let Blocks::Smoothed { shares: known, middle, factor, .. } = &self.blocks {
@@ -197,16 +204,16 @@ fn stretched(
     model: &Model,
     truth: usize,
     params: &StateSpaceParams,
-    count: usize,
+    cut: Cut,
     seed: u64,
 ) -> Result<Blocks, Error> {
-    let resampling = Resampling::new(panel, model, params, count)?;
-    let all: Vec<usize> = (0..count).collect();
+    let resampling = Resampling::new(panel, model, params, cut)?;
+    let all: Vec<usize> = (0..resampling.blocks().len()).collect();
     let known = shares(&Estimate { combination: model.combination.clone(), evidence: model.evidence.clone() }, truth)?;
     let middle = shares(&resampling.draw(&all)?, truth)?;
     let pairs = (0..REFITS).into_par_iter().map(|number| {
         let mut rng = numbered(seed, FIRST_REFIT + number);
-        let numbers: Vec<usize> = (0..count).map(|_| rng.random_range(0..count)).collect();
+        let numbers = resampling.blocks().draw(&mut rng);
         let quick = shares(&resampling.draw(&numbers)?, truth)?;
         let anew = match resampling.refit(panel, &numbers) {
             // Some agent is silent or constant in these blocks.

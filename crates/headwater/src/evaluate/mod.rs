@@ -15,7 +15,7 @@ pub mod verdict;
 pub use draws::draw_many;
 pub use graph_test::{GraphTest, GraphTestParams, graph_test};
 pub use intervals::{Bootstrap, BootstrapDraw, Intervals};
-pub use null_test::{CircularShifts, ShiftDraw, Significance, discoveries, shifted};
+pub use null_test::{CircularShifts, ShiftDraw, Significance, discoveries, shiftable, shifted};
 pub use verdict::{Outcome, SignificantAgents, Verdict};
 
 #[cfg(test)]

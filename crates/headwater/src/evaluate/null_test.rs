@@ -136,11 +136,37 @@ impl<'a> CircularShifts<'a> {
     }
 }
 
-/// The panel with every agent's series shifted circularly by its own random offset.
+/// The panel with every agent's series shifted circularly by its own random offset, within each episode.
+///
+/// # Errors
+/// [`Error::Undefined`] where an episode is too short to be shifted ([`shiftable`]).
 pub fn shifted(panel: &Panel, seed: u64, number: u64) -> Result<Panel, Error> {
+    shiftable(panel)?;
     let mut rng = numbered(seed, number);
-    let offsets: Vec<usize> = (0..panel.agents()).map(|_| rng.random_range(0..panel.steps())).collect();
+    let lengths = panel.episodes().ranges().map(|range| range.len());
+    let offsets: Vec<usize> = lengths
+        .flat_map(|steps| (0..panel.agents()).map(|_| rng.random_range(0..steps)).collect::<Vec<usize>>())
+        .collect();
     panel.rotated(&offsets)
+}
+
+/// Whether circular shifts of a panel say anything: of several episodes each must have ten steps, because a shift of three
+/// puts first answers after last ones.
+///
+/// # Errors
+/// [`Error::Undefined`], with the shortest episode.
+pub fn shiftable(panel: &Panel) -> Result<(), Error> {
+    let episodes = panel.episodes();
+    if episodes.is_single() || episodes.have_own_levels() {
+        return Ok(());
+    }
+    let shortest = (0..episodes.count()).min_by_key(|&number| episodes.range(number).len()).unwrap_or(0);
+    let reason = format!(
+        "episode {:?} has {} steps, too few for circular shifts, which need ten in every episode; test against a graph instead",
+        episodes.label(shortest),
+        episodes.range(shortest).len()
+    );
+    Err(Error::Undefined { what: "a permutation test by circular shifts", reason })
 }
 
 /// The weight all others give each agent.
@@ -171,6 +197,7 @@ pub fn discoveries(p_values: &[f64], rate: f64) -> Vec<bool> {
 
 /// P-values of a model from this many circular shifts of the panel it was learned from.
 pub fn significance(panel: &Panel, model: &Model, count: u64, seed: u64) -> Result<Significance, Error> {
+    shiftable(panel)?;
     let shifts = CircularShifts::for_model(panel, model, seed);
     let observed = shifts.observed()?;
     let draws = draw_many(SHIFTING, 0..count, Vec::new(), |_, _| Ok::<(), Error>(()), |number| shifts.draw(number))?;

@@ -18,20 +18,26 @@ pub(crate) struct CommonTrend {
 }
 
 impl CommonTrend {
-    /// The trend of a whole panel; the agents' own means are those of the first `seen` steps.
-    pub(crate) fn from_panel(panel: &Panel, seen: usize, groups: &[usize]) -> Self {
+    /// The trend of a whole panel; the agents' own means are those of the first steps of each episode, so many as `seen`. At
+    /// the first step of an episode there is none.
+    pub(crate) fn from_panel(panel: &Panel, seen: &[usize], groups: &[usize]) -> Self {
         let (agents, size) = (panel.agents(), panel.width());
         let count = groups.iter().max().map_or(0, |group| group + 1);
-        let mut usual = vec![(0.0, 0.0); size];
-        for step in 0..seen {
-            for cell in (0..size).filter(|cell| panel.posts(step, cell % agents) > 0) {
-                usual[cell].0 += panel.cells()[step * size + cell];
-                usual[cell].1 += 1.0;
+        let episodes = panel.episodes();
+        let mut usual = vec![(0.0, 0.0); size * episodes.level_count()];
+        for (number, range) in episodes.ranges().enumerate() {
+            for step in range.start..range.start + seen[number] {
+                for cell in (0..size).filter(|cell| panel.posts(step, cell % agents) > 0) {
+                    let mean = &mut usual[episodes.level(number) * size + cell];
+                    mean.0 += panel.cells()[step * size + cell];
+                    mean.1 += 1.0;
+                }
             }
         }
         let usual: Vec<f64> = usual.iter().map(|(sum, count)| sum / f64::max(*count, 1.0)).collect();
         let mut values = vec![0.0; panel.steps() * size];
-        for step in 1..panel.steps() {
+        for step in (1..panel.steps()).filter(|step| !episodes.begins(*step)) {
+            let usual = &usual[episodes.level(episodes.at(step)) * size..];
             let posts = |agent: usize| f64::from(panel.posts(step - 1, agent));
             let said = |cell: usize| match panel.posts(step - 1, cell % agents) {
                 0 => 0.0,
@@ -71,10 +77,20 @@ mod tests {
         // Agents 0 and 1 are of one group, 2 of another; usual values are 1, 2 and 5.
         let cells = vec![0.0, 2.0, 5.0, 2.0, 2.0, 5.0, 1.0, 2.0, 5.0];
         let panel = Panel::complete(Roster::numbered(3, 2).unwrap(), cells).unwrap();
-        let trend = CommonTrend::from_panel(&panel, 3, &[0, 0, 1]);
+        let trend = CommonTrend::from_panel(&panel, &[3], &[0, 0, 1]);
         assert_eq!(trend.at(0), [0.0; 3], "nothing was said before the first step");
         assert_eq!(trend.at(1), [0.0, -1.0, 0.0], "agent 2 has no other member in its group");
         assert_eq!(trend.at(2), [0.0, 1.0, 0.0]);
         assert_eq!(trend.count, 2);
+    }
+
+    #[test]
+    fn no_trend_leads_into_an_episode() {
+        let cells = vec![0.0, 2.0, 2.0, 2.0, 1.0, 5.0, 3.0, 5.0];
+        let panel = Panel::complete(Roster::numbered(2, 2).unwrap(), cells).unwrap();
+        let panel = panel.in_episodes(vec![("a".into(), 2), ("b".into(), 2)]).unwrap();
+        // The usual values of two short episodes are common to both: 1.5 and 3.5.
+        let trend = CommonTrend::from_panel(&panel, &[2, 2], &[0, 0]);
+        assert_eq!((trend.at(1), trend.at(2), trend.at(3)), (&[-1.5, -1.5][..], &[0.0, 0.0][..], &[1.5, -0.5][..]));
     }
 }

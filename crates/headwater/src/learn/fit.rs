@@ -121,7 +121,7 @@ pub(crate) fn covariance(listener_moments: &ListenerMoments<'_>, weights: &[f64]
     Mat::from_fn(ratios, ratios, |row, column| {
         let (h, g) = (row.max(column), row.min(column));
         let squares = along(&heard[g][(h - g) * agents..]);
-        (moments.yy(*listener)[h * ratios + g] - crossed(h, g) - crossed(g, h) + squares) / moments.weight()
+        (moments.yy(*listener)[h * ratios + g] - crossed(h, g) - crossed(g, h) + squares) / moments.freedom()
     })
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn covariance(listener_moments: &ListenerMoments<'_>, weights: &[f64]
 pub(crate) fn inverse(listener_moments: &ListenerMoments<'_>, covariance: &Mat<f64>) -> Mat<f64> {
     let ListenerMoments { moments, listener, .. } = listener_moments;
     let ratios = moments.ratios();
-    let explained: f64 = (0..ratios).map(|h| moments.yy(*listener)[h * ratios + h]).sum::<f64>() / moments.weight();
+    let explained: f64 = (0..ratios).map(|h| moments.yy(*listener)[h * ratios + h]).sum::<f64>() / moments.freedom();
     powered(covariance, |value, largest| 1.0 / value.max(QUIET * largest).max(ROUNDING * explained))
 }
 
@@ -221,7 +221,7 @@ fn single_ratio(design: &Regressors<'_>, params: &WhitenedParams) -> Result<Vec<
             // yᵀy − 2bᵀc + bᵀGb, where (G + ridge)b = c.
             let crossed = |values: &[f64]| weights.iter().zip(values).map(|(a, b)| a * b).sum::<f64>();
             let explained = if solved.is_some() { crossed(targets.col_as_slice(position)) } else { 0.0 };
-            let left = (moments.yy(listener)[0] - explained - lifted * crossed(&weights)) / moments.weight();
+            let left = (moments.yy(listener)[0] - explained - lifted * crossed(&weights)) / moments.freedom();
             let residual = Mat::from_fn(1, 1, |_, _| left);
             let noise = left.max(f64::MIN_POSITIVE);
             Fit { vote: (weights.iter().sum(), 1.0 / (noise * precision)), weights, covariance: residual }
@@ -321,7 +321,7 @@ pub(crate) fn as_quiet(listener_moments: &ListenerMoments<'_>, fit: &Fit, rank: 
     let Some((values, vectors)) = eigen(&fit.covariance) else { return true };
     let explained: f64 =
         (0..ratios).map(|h| listener_moments.moments.yy(listener_moments.listener)[h * ratios + h]).sum();
-    let rounding = 10.0 * ROUNDING * explained / listener_moments.moments.weight();
+    let rounding = 10.0 * ROUNDING * explained / listener_moments.moments.freedom();
     (0..ratios - rank.min(ratios)).all(|index| {
         let v = vectors.col(index);
         v.transpose() * &other * v <= 4.0 * values[index].max(0.0) + rounding
@@ -387,7 +387,7 @@ pub(crate) fn standing<'a>(listener_moments: impl FnOnce() -> ListenerMoments<'a
     let quiet = vectors.subcols(0, ratios - rank);
     let listener_moments = listener_moments();
     // As many equations as unknowns are free of noise whatever the weights.
-    if (listener_moments.moments.weight() - 1.0) * (ratios - rank) as f64 <= listener_moments.regressors.len() as f64 {
+    if (listener_moments.moments.freedom() - 1.0) * (ratios - rank) as f64 <= listener_moments.regressors.len() as f64 {
         return statistical(rank);
     }
     let (gram, _) = normal(&listener_moments, &(quiet * quiet.transpose()));

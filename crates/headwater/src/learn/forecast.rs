@@ -22,6 +22,9 @@ pub struct Forecast {
     pub error: f64,
     /// The same for forecasting no change.
     pub persistence: f64,
+    /// Steps at the beginning of each episode that cannot be forecast.
+    #[serde(default)]
+    pub lead: usize,
 }
 
 impl Forecast {
@@ -43,19 +46,37 @@ pub(crate) fn unless_stopped<T>(found: Result<T, Error>) -> Result<Option<T>, Er
 }
 
 /// Forecasts of the frames from `from` on by a model that has not seen them:
-/// Λ_i ≈ (1−δ)AᵀΛ_{i−1} + δL̂.
+/// Λ_i ≈ (1−δ)AᵀΛ_{i−1} + δL̂, with L̂ of the episode where episodes have evidence of their own.
 pub fn forecast(panel: &Panel, from: usize, model: &Model) -> Result<Forecast, Error> {
-    let (agents, ratios) = (panel.agents(), panel.ratios());
     if from == 0 || from >= panel.steps() {
         return Err(Error::NotReady { seen: panel.steps(), needed: from.max(1) + 1 });
     }
-    let mut forecast = Forecast { from, steps: panel.steps() - from, ..Forecast::default() };
+    let steps: Vec<usize> = (from..panel.steps()).filter(|step| !panel.episodes().begins(*step)).collect();
+    forecast_steps(panel, &steps, model)
+}
+
+/// The same of these steps, each of which follows another one of its episode.
+pub(crate) fn forecast_steps(panel: &Panel, steps: &[usize], model: &Model) -> Result<Forecast, Error> {
+    let (agents, ratios, episodes) = (panel.agents(), panel.ratios(), panel.episodes());
+    let Some(&from) = steps.first() else {
+        return Err(Error::NotReady { seen: panel.steps(), needed: panel.steps() + 1 });
+    };
+    let mut forecast = Forecast { from, steps: steps.len(), ..Forecast::default() };
     let mut heard = vec![0.0; agents];
+    let own = |episode: usize| {
+        let known = model.diagnostics.episodes.as_ref().filter(|_| episodes.have_own_levels())?;
+        known.iter().find(|known| known.episode == episodes.label(episode))
+    };
+    let own: Vec<_> = (0..episodes.count()).map(own).collect();
     for ratio in 0..ratios {
-        let evidence = model.evidence.ratio(ratio);
+        let mean = model.evidence.ratio(ratio);
+        let evidence: Vec<Vec<f64>> = own
+            .iter()
+            .map(|own| own.map_or_else(|| mean.clone(), |own| own.evidence.iter().map(|row| row[ratio]).collect()))
+            .collect();
         let line = |step: usize| &panel.cells()[(step * ratios + ratio) * agents..(step * ratios + ratio + 1) * agents];
-        for step in from..panel.steps() {
-            let (before, now) = (line(step - 1), line(step));
+        for &step in steps {
+            let (before, now, evidence) = (line(step - 1), line(step), &evidence[episodes.at(step)]);
             model.combination.hear_into(before, &mut heard);
             for agent in 0..agents {
                 let expected = (1.0 - model.adaptation) * heard[agent] + model.adaptation * evidence[agent];
@@ -70,7 +91,15 @@ pub fn forecast(panel: &Panel, from: usize, model: &Model) -> Result<Forecast, E
 /// Skill of a forecast of the last frames of a panel. `None` when nothing was forecast or nothing changed.
 pub fn skill(panel: &Panel, forecast: &Forecast) -> Option<Skill> {
     let end = if forecast.end == 0 { panel.steps() } else { forecast.end };
-    let own_past = own_past_error(panel, end.checked_sub(forecast.steps)?..end)?;
+    let (episodes, held_out) = (panel.episodes(), panel.held_out_steps());
+    let (seen, scored) = if episodes.is_single() {
+        let from = end.checked_sub(forecast.steps)?;
+        (vec![from], (from..end).collect())
+    } else {
+        let late = |step: &usize| step - episodes.range(episodes.at(*step)).start > forecast.lead;
+        (held_out.seen, held_out.scored.into_iter().filter(late).collect::<Vec<usize>>())
+    };
+    let own_past = own_past_error(panel, &seen, &scored)?;
     if forecast.steps == 0 || forecast.persistence <= 0.0 || own_past <= 0.0 {
         return None;
     }
@@ -82,38 +111,49 @@ pub fn skill(panel: &Panel, forecast: &Forecast) -> Option<Skill> {
     })
 }
 
-/// Summed squared error over these frames, when each log-ratio of each agent is forecast by its own AR(1) with
-/// intercept, fitted to the frames before.
-fn own_past_error(panel: &Panel, steps: Range<usize>) -> Option<f64> {
-    let from = steps.start;
-    if from < 3 {
+/// Summed squared error over these steps, when each log-ratio of each agent is forecast by its own AR(1) with intercept,
+/// fitted to the first steps of each episode, so many as `seen`. Episodes share the slope, and where they have no levels of
+/// their own also the intercept.
+fn own_past_error(panel: &Panel, seen: &[usize], scored: &[usize]) -> Option<f64> {
+    let episodes = panel.episodes();
+    let transitions: usize = seen.iter().map(|seen| seen.saturating_sub(1)).sum();
+    if transitions < 2 {
         return None;
     }
     let width = panel.agents() * panel.ratios();
     let cells = panel.cells();
-    let mut means = vec![[0.0; 2]; width];
-    let pairs = (from - 1) as f64;
-    for step in 1..from {
+    let known = || {
+        let of = |(number, range): (usize, Range<usize>)| {
+            (range.start + 1..range.start + seen[number].max(1)).map(move |step| (episodes.level(number), step))
+        };
+        episodes.ranges().enumerate().flat_map(of)
+    };
+    let mut pairs = vec![0.0; episodes.level_count()];
+    known().for_each(|(level, _)| pairs[level] += 1.0);
+    let mut means = vec![[0.0; 2]; width * pairs.len()];
+    for (level, step) in known() {
         for cell in 0..width {
-            means[cell][0] += cells[(step - 1) * width + cell] / pairs;
-            means[cell][1] += cells[step * width + cell] / pairs;
+            means[level * width + cell][0] += cells[(step - 1) * width + cell] / pairs[level];
+            means[level * width + cell][1] += cells[step * width + cell] / pairs[level];
         }
     }
     let mut products = vec![[0.0; 2]; width];
-    for step in 1..from {
+    for (level, step) in known() {
         for cell in 0..width {
-            let x = cells[(step - 1) * width + cell] - means[cell][0];
-            let y = cells[step * width + cell] - means[cell][1];
+            let x = cells[(step - 1) * width + cell] - means[level * width + cell][0];
+            let y = cells[step * width + cell] - means[level * width + cell][1];
             products[cell][0] += x * x;
             products[cell][1] += x * y;
         }
     }
     let mut error = 0.0;
-    for step in steps {
+    for &step in scored {
+        let level = episodes.level(episodes.at(step));
         for cell in 0..width {
             let [square, product] = products[cell];
+            let [mean_x, mean_y] = means[level * width + cell];
             let slope = if square > 0.0 { product / square } else { 0.0 };
-            let forecast = means[cell][1] + slope * (cells[(step - 1) * width + cell] - means[cell][0]);
+            let forecast = mean_y + slope * (cells[(step - 1) * width + cell] - mean_x);
             error += (cells[step * width + cell] - forecast).powi(2);
         }
     }
@@ -132,7 +172,7 @@ mod tests {
         let cells: Vec<f64> =
             (0..20).flat_map(|step| [if step % 2 == 0 { 1.0 } else { -1.0 }, f64::from(step >= 10)]).collect();
         let panel = Panel::complete(Roster::numbered(2, 2).unwrap(), cells).unwrap();
-        let forecast = Forecast { from: 10, end: 20, steps: 10, error: 5.0, persistence: 40.0 };
+        let forecast = Forecast { from: 10, end: 20, steps: 10, error: 5.0, persistence: 40.0, lead: 0 };
         let skill = skill(&panel, &forecast).unwrap();
         assert_eq!(skill.against_persistence, 0.875);
         assert!((skill.against_own_past - 0.5).abs() < 1e-12, "{skill:?}");

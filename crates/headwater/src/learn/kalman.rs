@@ -14,6 +14,7 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Tasks that a large product is cut into; fixed, so that the thread count changes no bit.
@@ -35,15 +36,15 @@ pub(crate) struct Dynamics {
     pub(crate) ratios: usize,
     /// B = (1−δ)A, N × N: column = listener.
     pub(crate) hears: Mat<f64>,
-    /// d = δL̄, D numbers.
+    /// d = δL̄, D numbers for each level of the episodes.
     pub(crate) drift: Vec<f64>,
     /// Q, one H × H block per agent.
     pub(crate) innovation: Vec<Mat<f64>>,
     /// Ω, H × H, of a single post.
     pub(crate) noise: Mat<f64>,
-    /// Mean of the first frame.
+    /// Mean of the first frame of an episode, D numbers for each level.
     pub(crate) start: Vec<f64>,
-    /// Variances of the first frame.
+    /// Variances of the first frame of an episode.
     pub(crate) spread: Vec<f64>,
     /// Common trends, where they are controlled for.
     pub(crate) trend_loading: Option<TrendLoading>,
@@ -77,7 +78,7 @@ pub(crate) struct Filtered {
     known: Vec<f64>,
     /// Covariances P that belong to the latter, when they were asked for.
     spreads: Vec<Mat<f64>>,
-    /// BᵀP of all but the last: the covariance of a forecast is made of it.
+    /// BᵀP of all but the last: the covariance of a forecast is made of it. Empty at the end of an episode.
     carried: Vec<Mat<f64>>,
 }
 
@@ -154,11 +155,11 @@ impl Dynamics {
         out
     }
 
-    /// Bᵀx + d, and what the trend adds to a step.
-    fn next_mean(&self, known: &[f64], step: usize) -> Vec<f64> {
+    /// Bᵀx + d, and what the trend adds to a step of a level.
+    fn next_mean(&self, known: &[f64], step: usize, level: usize) -> Vec<f64> {
+        let drift = &self.drift[level * self.size()..(level + 1) * self.size()];
         let heard = self.heard(MatRef::from_column_major_slice(known, known.len(), 1));
-        let mut mean: Vec<f64> =
-            heard.col_as_slice(0).iter().zip(&self.drift).map(|(heard, drift)| heard + drift).collect();
+        let mut mean: Vec<f64> = heard.col_as_slice(0).iter().zip(drift).map(|(heard, drift)| heard + drift).collect();
         if let Some(trend_loading) = &self.trend_loading {
             trend_loading.add(step, self.agents, 1.0, &mut mean);
         }
@@ -198,12 +199,19 @@ impl Dynamics {
             spreads: Vec::new(),
             carried: Vec::new(),
         };
-        let mut mean = self.start.clone();
-        let mut covariance = Mat::from_fn(size, size, |row, column| if row == column { self.spread[row] } else { 0.0 });
+        let episodes = panel.episodes();
+        let (mut mean, mut covariance, mut level) = (Vec::new(), Mat::zeros(0, 0), 0);
         for step in 0..steps {
             progress::check()?;
-            if step > 0 {
-                mean = self.next_mean(&mean, step);
+            if episodes.begins(step) {
+                level = episodes.level(episodes.at(step));
+                mean = self.start[level * size..(level + 1) * size].to_vec();
+                covariance = Mat::from_fn(size, size, |row, column| if row == column { self.spread[row] } else { 0.0 });
+                if keep && step > 0 {
+                    out.carried.push(Mat::zeros(0, 0));
+                }
+            } else {
+                mean = self.next_mean(&mean, step, level);
                 let carried = self.heard(covariance.as_ref());
                 covariance = self.stirred(&carried);
                 if keep {
@@ -267,29 +275,43 @@ impl Dynamics {
         Err(Error::Undefined { what: "a state-space fit of this size", reason })
     }
 
-    /// Smooths backwards from the last frame. `borders`: the stretches of transitions, each from its first step to the next border;
-    /// the first is 1 and the last is one past the last step.
-    pub(crate) fn smooth(&self, panel: &Panel, filtered: &Filtered, borders: &[usize]) -> Result<Smoothed, Error> {
+    /// Smooths backwards from the last frame. `blocks`: the stretches of transitions by the steps that they lead into, in
+    /// order; together all steps but the first ones of episodes.
+    pub(crate) fn smooth(
+        &self,
+        panel: &Panel,
+        filtered: &Filtered,
+        blocks: &[Range<usize>],
+    ) -> Result<Smoothed, Error> {
         let (agents, ratios, size) = (self.agents, self.ratios, self.size());
         let steps = filtered.spreads.len();
         let mut frames = filtered.known.clone();
         let mut spread = filtered.spreads[steps - 1].clone();
         let mut noise = (Mat::zeros(ratios, ratios), 0);
-        let mut blurs: Vec<Blur> = (1..borders.len()).map(|_| Blur::none(agents, ratios)).collect();
-        let mut stretch = blurs.len();
+        let mut blurs: Vec<Blur> = blocks.iter().map(|_| Blur::none(agents, ratios)).collect();
+        let mut stretch = blocks.len() - 1;
         self.residuals(panel, steps - 1, &frames, &spread, &mut noise);
-        let mut ways: Vec<Back> = Vec::new();
+        let mut ways: Vec<Option<Back>> = Vec::new();
         for step in (0..steps - 1).rev() {
             progress::check()?;
-            while stretch > 0 && borders[stretch] > step + 1 {
+            while stretch > 0 && blocks[stretch].start > step + 1 {
                 stretch -= 1;
             }
             if ways.is_empty() {
                 let steps = (step + 1).saturating_sub(STEPS_AT_A_TIME)..step + 1;
-                ways =
-                    steps.into_par_iter().map(|step| self.back(&filtered.carried[step])).collect::<Result<_, _>>()?;
+                let back = |step: usize| match panel.episodes().begins(step + 1) {
+                    true => Ok(None),
+                    false => self.back(&filtered.carried[step]).map(Some),
+                };
+                ways = steps.into_par_iter().map(back).collect::<Result<_, Error>>()?;
             }
-            let Some(Back { ahead, gain }) = ways.pop() else { break };
+            let Some(back) = ways.pop() else { break };
+            let Some(Back { ahead, gain }) = back else {
+                // The next step begins another episode, which tells nothing about this one.
+                spread.copy_from(&filtered.spreads[step]);
+                self.residuals(panel, step, &frames, &spread, &mut noise);
+                continue;
+            };
             let mut difference = Mat::zeros(size, 1);
             for row in 0..size {
                 difference[(row, 0)] = frames[(step + 1) * size + row] - filtered.forecast[(step + 1) * size + row];
@@ -321,10 +343,10 @@ impl Dynamics {
         }
         let stretches = blurs
             .iter()
-            .zip(borders.windows(2))
-            .map(|(blur, border)| {
+            .zip(blocks)
+            .map(|(blur, block)| {
                 let mut moments = Moments::empty(agents, ratios);
-                let transitions = (border[0] - 1) * size..(border[1] - 1) * size;
+                let transitions = (block.start - 1) * size..(block.end - 1) * size;
                 moments.push_pairs(&frames[transitions.clone()], &after[transitions]);
                 moments.blur(&blur.past, &(&blur.lagged + blur.carried.transpose()), &blur.present);
                 moments
@@ -394,6 +416,65 @@ impl Blur {
         for (cell, out) in self.present.iter_mut().enumerate() {
             let (agent, h, g) = (cell / (ratios * ratios), cell / ratios % ratios, cell % ratios);
             *out += spread[(h * agents + agent, g * agents + agent)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::noisy::{NoisyWorld, noisy};
+
+    #[test]
+    fn episodes_are_smoothed_apart() {
+        let (panel, truth) = noisy(&NoisyWorld { agents: 4, steps: 50, seed: 3, ..NoisyWorld::default() }).unwrap();
+        let panel = panel.in_episodes(vec![("a".into(), 27), ("b".into(), 23)]).unwrap();
+        let hears = Mat::from_fn(4, 4, |speaker, listener| 0.9 * truth.combination.weight(speaker, listener));
+        let numbers = |seed: usize| -> Vec<f64> { (0..4).map(|k| 0.1 * ((seed + 3 * k) as f64).sin()).collect() };
+        let dynamics = |level: usize| Dynamics {
+            agents: 4,
+            ratios: 1,
+            hears: hears.clone(),
+            drift: numbers(level),
+            innovation: (0..4).map(|k| Mat::from_fn(1, 1, |_, _| 0.1 + 0.05 * k as f64)).collect(),
+            noise: Mat::from_fn(1, 1, |_, _| 0.3),
+            start: numbers(10 + level),
+            spread: vec![0.5; 4],
+            trend_loading: None,
+        };
+        let (one, other) = (dynamics(0), dynamics(1));
+        let both = Dynamics {
+            drift: [one.drift.clone(), other.drift.clone()].concat(),
+            start: [one.start.clone(), other.start.clone()].concat(),
+            ..dynamics(0)
+        };
+        let whole = both.filter(&panel, 50, true).unwrap();
+        let smoothed = both.smooth(&panel, &whole, &[1..15, 15..27, 28..36, 36..50]).unwrap();
+        let (mut log_likelihood, mut frames) = (0.0, Vec::new());
+        let mut noise = 0.0;
+        let mut stretches = Vec::new();
+        for (dynamics, episode, blocks) in
+            [(&one, &panel.by_episode()[0], &[1..15, 15..27][..]), (&other, &panel.by_episode()[1], &[1..9, 9..23][..])]
+        {
+            let filtered = dynamics.filter(episode, episode.steps(), true).unwrap();
+            log_likelihood += filtered.log_likelihood;
+            let found = dynamics.smooth(episode, &filtered, blocks).unwrap();
+            noise += found.noise.0[(0, 0)];
+            frames.extend(found.frames);
+            stretches.extend(found.stretches);
+        }
+        assert!((whole.log_likelihood - log_likelihood).abs() < 1e-9, "{} {log_likelihood}", whole.log_likelihood);
+        assert!(smoothed.frames.iter().zip(&frames).all(|(met, wanted)| (met - wanted).abs() < 1e-12));
+        assert!((smoothed.noise.0[(0, 0)] - noise).abs() < 1e-9);
+        assert_eq!(smoothed.stretches.len(), 4);
+        for (met, wanted) in smoothed.stretches.iter().zip(&stretches) {
+            assert_eq!(met.weight(), wanted.weight());
+            for cell in 0..16 {
+                let (row, column) = (cell / 4, cell % 4);
+                assert!((met.xx(row, column) - wanted.xx(row, column)).abs() < 1e-10);
+                assert!((met.xy(row, column) - wanted.xy(row, column)).abs() < 1e-10);
+            }
+            assert!((0..4).all(|agent| (met.yy(agent)[0] - wanted.yy(agent)[0]).abs() < 1e-10));
         }
     }
 }

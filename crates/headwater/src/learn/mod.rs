@@ -1,6 +1,7 @@
 //! Learners: a [`Panel`](crate::Panel) or a stream of [`Frame`](crate::Frame)s in, a [`Model`](crate::Model) out.
 
 mod ar_baseline;
+pub(crate) mod blocks;
 mod cholesky;
 mod common_trend;
 mod fit;

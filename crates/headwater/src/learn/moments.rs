@@ -48,6 +48,9 @@ pub struct Moments {
     agents: usize,
     ratios: usize,
     weight: f64,
+    /// Means estimated beyond one: of several episodes each is centred on its own.
+    #[serde(default)]
+    more_means: f64,
     /// The first frame seen; means are kept relative to it, so that their differences keep all digits.
     origin: Vec<f64>,
     mean_x: Vec<f64>,
@@ -68,6 +71,7 @@ impl Moments {
             agents,
             ratios,
             weight: 0.0,
+            more_means: 0.0,
             origin: Vec::new(),
             mean_x: vec![0.0; size],
             mean_y: vec![0.0; size],
@@ -97,6 +101,11 @@ impl Moments {
     /// Number of transitions, or what discounting left of it.
     pub fn weight(&self) -> f64 {
         self.weight
+    }
+
+    /// What a sum of squared residuals is divided by for a covariance: the transitions, less the means of further episodes.
+    pub(crate) fn freedom(&self) -> f64 {
+        self.weight - self.more_means
     }
 
     /// Mean of x, ratio by ratio.
@@ -139,11 +148,54 @@ impl Moments {
         self.agents * self.ratios
     }
 
-    /// Adds the transitions into these steps. Cost: 3D² operations a step, as matrix products.
+    /// Adds the transitions into these steps. Cost: 3D² operations a step, as matrix products. Of several episodes each is
+    /// centred on its own mean, and no transition crosses from one to the next.
     pub fn push(&mut self, panel: &Panel, steps: Range<usize>) {
-        let first = steps.start.max(1);
-        if first < steps.end {
-            self.push_frames(&panel.cells()[(first - 1) * self.size()..steps.end * self.size()]);
+        if panel.episodes().is_single() {
+            let first = steps.start.max(1);
+            if first < steps.end {
+                self.push_frames(&panel.cells()[(first - 1) * self.size()..steps.end * self.size()]);
+            }
+            return;
+        }
+        for range in panel.episodes().ranges() {
+            let (first, end) = (steps.start.max(range.start + 1), steps.end.min(range.end));
+            if first < end {
+                let mut one = Moments::empty(self.agents, self.ratios);
+                one.push_frames(&panel.cells()[(first - 1) * self.size()..end * self.size()]);
+                self.join_centred(&one);
+            }
+        }
+    }
+
+    /// Adds another episode, which keeps its own mean: centred products are added, and the mean becomes that of all
+    /// transitions.
+    pub(crate) fn join(&mut self, other: &Moments) {
+        if self.weight == 0.0 {
+            self.clone_from(other);
+            return;
+        }
+        for (sum, part) in [(&mut self.xx, &other.xx), (&mut self.xy, &other.xy), (&mut self.yy, &other.yy)] {
+            sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+        let total = self.weight + other.weight;
+        if total > 0.0 {
+            let part = other.weight / total;
+            let moved: Vec<f64> = other.origin.iter().zip(&self.origin).map(|(theirs, ours)| theirs - ours).collect();
+            for (mean, theirs) in [(&mut self.mean_x, &other.mean_x), (&mut self.mean_y, &other.mean_y)] {
+                let theirs = theirs.iter().zip(&moved).map(|(mean, moved)| mean + moved);
+                mean.iter_mut().zip(theirs).for_each(|(mean, theirs)| *mean += part * (theirs - *mean));
+            }
+        }
+        self.weight = total;
+    }
+
+    /// The same of observed frames: the mean of a further episode takes a degree of freedom.
+    pub(crate) fn join_centred(&mut self, other: &Moments) {
+        let further = self.weight > 0.0;
+        self.join(other);
+        if further && other.weight > 0.0 {
+            self.more_means += 1.0 + other.more_means;
         }
     }
 
@@ -281,6 +333,7 @@ impl Moments {
     /// Multiplies the weight of all transitions so far by a factor.
     pub fn discount(&mut self, factor: f64) {
         self.weight *= factor;
+        self.more_means *= factor;
         for sums in [&mut self.xx, &mut self.xy, &mut self.yy] {
             sums.iter_mut().for_each(|sum| *sum *= factor);
         }
@@ -355,6 +408,26 @@ mod tests {
                 assert!((moments.xx(a, b) - xx).abs() < 1e-12 && (moments.xy(a, b) - xy).abs() < 1e-12);
             }
         }
+    }
+
+    #[test]
+    fn episodes_are_centred_apart_and_not_joined_by_a_transition() {
+        let panel = panel(4, 30, 5).in_episodes(vec![("a".into(), 12), ("b".into(), 18)]).unwrap();
+        let (whole, apart) = (Moments::from_panel(&panel, 1..30), panel.by_episode());
+        let (a, b) = (Moments::from_panel(&apart[0], 1..12), Moments::from_panel(&apart[1], 1..18));
+        assert_eq!((whole.weight(), whole.freedom(), a.freedom()), (28.0, 27.0, 11.0));
+        for row in 0..8 {
+            for column in 0..8 {
+                assert!((whole.xx(row, column) - a.xx(row, column) - b.xx(row, column)).abs() < 1e-12);
+                assert!((whole.xy(row, column) - a.xy(row, column) - b.xy(row, column)).abs() < 1e-12);
+            }
+            let mean = (11.0 * a.mean_x()[row] + 17.0 * b.mean_x()[row]) / 28.0;
+            assert!((whole.mean_x()[row] - mean).abs() < 1e-12);
+            let mean = (11.0 * a.mean_y()[row] + 17.0 * b.mean_y()[row]) / 28.0;
+            assert!((whole.mean_y()[row] - mean).abs() < 1e-12);
+        }
+        assert_eq!(Moments::from_panel(&panel, 12..13).weight(), 0.0, "no transition leads into the second episode");
+        assert_eq!(Moments::from_panel(&panel, 5..20).weight(), 14.0);
     }
 
     #[test]

@@ -28,25 +28,31 @@ impl DistinctAgents {
     pub(crate) fn from_panel(panel: &Panel) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let largest = panel.cells().iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        // The last frame is no regressor: an agent that changes only there is constant.
-        let past = panel.cells().len() - agents * ratios;
-        let lines = || panel.cells()[..past].chunks_exact(agents).zip((0..ratios).cycle());
-        let first = &panel.cells()[..agents * ratios];
-        let count = (past / (agents * ratios)).max(1) as f64;
-        let mut means = vec![0.0; agents * ratios];
-        for (line, ratio) in lines() {
-            for (agent, value) in line.iter().enumerate() {
-                means[ratio * agents + agent] += (value - first[ratio * agents + agent]) / count;
-            }
-        }
         let mut squares = vec![0.0; agents * ratios];
-        for (line, ratio) in lines() {
-            for (agent, value) in line.iter().enumerate() {
-                let cell = ratio * agents + agent;
-                squares[cell] += (value - first[cell] - means[cell]).powi(2);
+        let mut all = 0;
+        // About the mean of each episode: an agent is constant that never changes within one.
+        for range in panel.episodes().ranges() {
+            let frames = &panel.cells()[range.start * agents * ratios..range.end * agents * ratios];
+            // The last frame is no regressor: an agent that changes only there is constant.
+            let past = frames.len() - agents * ratios;
+            let lines = || frames[..past].chunks_exact(agents).zip((0..ratios).cycle());
+            let first = &frames[..agents * ratios];
+            let count = (past / (agents * ratios)).max(1);
+            all += count;
+            let mut means = vec![0.0; agents * ratios];
+            for (line, ratio) in lines() {
+                for (agent, value) in line.iter().enumerate() {
+                    means[ratio * agents + agent] += (value - first[ratio * agents + agent]) / count as f64;
+                }
+            }
+            for (line, ratio) in lines() {
+                for (agent, value) in line.iter().enumerate() {
+                    let cell = ratio * agents + agent;
+                    squares[cell] += (value - first[cell] - means[cell]).powi(2);
+                }
             }
         }
-        let still = (STILL * largest).powi(2) * count;
+        let still = (STILL * largest).powi(2) * all as f64;
         let moves = |agent: usize| (0..ratios).any(|ratio| squares[ratio * agents + agent] > still);
         let constant: Vec<bool> = (0..agents).map(|agent| !moves(agent)).collect();
         let same = |a: usize, b: usize| {
@@ -122,8 +128,9 @@ pub(crate) struct ListenerMoments<'a> {
 #[derive(Debug)]
 enum MomentSource<'a> {
     Whole(Cow<'a, Moments>),
-    /// Agent by agent and ratio by ratio, T numbers each: small moments are gathered when needed.
-    Series(Vec<f64>),
+    /// Agent by agent and ratio by ratio, T numbers each, and the number of steps of each episode: small moments are
+    /// gathered when needed.
+    Series(Vec<f64>, Vec<usize>),
 }
 
 /// Listeners with their regressors and moments.
@@ -142,7 +149,9 @@ impl<'a> Regressors<'a> {
     pub(crate) fn from_panel(panel: &Panel, distinct: &'a DistinctAgents, support: Option<&[Vec<usize>]>) -> Self {
         let source = match support {
             None => MomentSource::Whole(Cow::Owned(Moments::from_panel(panel, 1..panel.steps()))),
-            Some(_) => MomentSource::Series(series(panel)),
+            Some(_) => {
+                MomentSource::Series(series(panel), panel.episodes().ranges().map(|range| range.len()).collect())
+            }
         };
         let listeners = (0..panel.agents()).filter(|&agent| !distinct.constant[agent]).collect();
         Regressors::new(listeners, distinct, support, source, panel.ratios())
@@ -204,7 +213,7 @@ impl<'a> Regressors<'a> {
     pub(crate) fn moments(&self) -> Option<&Moments> {
         match &self.source {
             MomentSource::Whole(moments) => Some(moments),
-            MomentSource::Series(_) => None,
+            MomentSource::Series(..) => None,
         }
     }
 
@@ -215,7 +224,7 @@ impl<'a> Regressors<'a> {
             MomentSource::Whole(moments) => {
                 ListenerMoments { moments: Cow::Borrowed(moments), listener, regressors: Cow::Borrowed(regressors) }
             }
-            MomentSource::Series(series) => {
+            MomentSource::Series(series, episodes) => {
                 // A copy of an earlier agent is no regressor of its own, but still listens.
                 let mut members = regressors.to_vec();
                 if let Err(place) = members.binary_search(&listener) {
@@ -224,7 +233,8 @@ impl<'a> Regressors<'a> {
                 let place = |agent: &usize| members.binary_search(agent).unwrap_or_default();
                 let regressors = regressors.iter().map(place).collect();
                 let listener = place(&listener);
-                let moments = Cow::Owned(gathered(series, self.distinct.constant.len(), self.ratios, &members));
+                let moments =
+                    Cow::Owned(gathered(series, episodes, (self.distinct.constant.len(), self.ratios), &members));
                 ListenerMoments { moments, listener, regressors: Cow::Owned(regressors) }
             }
         }
@@ -266,7 +276,7 @@ fn series(panel: &Panel) -> Vec<f64> {
 }
 
 /// The moments of a few agents.
-fn gathered(series: &[f64], agents: usize, ratios: usize, members: &[usize]) -> Moments {
+fn gathered(series: &[f64], episodes: &[usize], (agents, ratios): (usize, usize), members: &[usize]) -> Moments {
     let steps = series.len() / (agents * ratios);
     let width = members.len() * ratios;
     let mut frames = vec![0.0; steps * width];
@@ -278,6 +288,13 @@ fn gathered(series: &[f64], agents: usize, ratios: usize, members: &[usize]) -> 
         }
     }
     let mut moments = Moments::empty(members.len(), ratios);
-    moments.push_frames(&frames);
+    let mut frames = frames.as_slice();
+    for steps in episodes {
+        let (episode, later) = frames.split_at(steps * width);
+        let mut one = Moments::empty(members.len(), ratios);
+        one.push_frames(episode);
+        moments.join_centred(&one);
+        frames = later;
+    }
     moments
 }

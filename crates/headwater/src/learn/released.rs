@@ -92,6 +92,10 @@ pub fn as_released(panel: &Panel, params: &ReleasedParams) -> Result<Model, Erro
     if steps < 3 {
         return Err(Error::NotReady { seen: steps, needed: 3 });
     }
+    if !panel.episodes().is_single() {
+        let reason = "the authors' scripts take one series of beliefs, not several episodes".into();
+        return Err(Error::Undefined { what: "the released procedure", reason });
+    }
     if !panel.is_complete() {
         let reason = "the panel has silent cells; fill them first (carry forward)".into();
         return Err(Error::Undefined { what: "the released procedure", reason });

@@ -201,7 +201,32 @@ pub struct Diagnostics {
     /// Draws from the posterior, where it was sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posterior: Option<Posterior>,
+    /// Evidence of each episode, where there are several; [`Model::evidence`](crate::Model::evidence) is their mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub episodes: Option<Vec<EpisodeEvidence>>,
     /// Warnings as sentences.
     #[serde(default)]
     pub warnings: Vec<String>,
+}
+
+/// The evidence of one episode: L̄ as estimated from its own steps.
+///
+/// The evidence of a model of several episodes is the mean over them, each weighted by its transitions, or for the
+/// state-space learner by the steps at which the agent spoke in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct EpisodeEvidence {
+    /// Name of the episode.
+    pub episode: String,
+    /// Its time steps.
+    pub steps: usize,
+    /// N × H.
+    pub evidence: Vec<Vec<f64>>,
+}
+
+impl EpisodeEvidence {
+    /// The evidence of an episode of this name and number of steps, N × H.
+    pub fn new(episode: String, steps: usize, evidence: Vec<Vec<f64>>) -> Self {
+        EpisodeEvidence { episode, steps, evidence }
+    }
 }

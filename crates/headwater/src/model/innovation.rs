@@ -59,6 +59,9 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
     if steps < 3 {
         return Err(Error::NotReady { seen: steps, needed: 3 });
     }
+    if !panel.episodes().is_single() {
+        return of_episodes(panel, combination, adaptation);
+    }
     let Some(columns) = combination.dense() else { return sparse_innovation(panel, combination, adaptation) };
     let keep = 1.0 - adaptation;
     let size = ratios * ratios;
@@ -116,6 +119,22 @@ pub fn innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> 
     Innovation::from_cells(cells, agents, ratios)
 }
 
+/// The covariances of the episodes, each about its own mean, weighted by their degrees of freedom.
+fn of_episodes(panel: &Panel, combination: &Combination, adaptation: f64) -> Result<Innovation, Error> {
+    let (agents, ratios) = (panel.agents(), panel.ratios());
+    let (mut cells, mut freedom) = (vec![0.0; agents * ratios * ratios], 0.0);
+    for episode in panel.by_episode().iter().filter(|episode| episode.steps() >= 3) {
+        let weight = (episode.steps() - 2) as f64;
+        let one = innovation(episode, combination, adaptation)?;
+        cells.iter_mut().zip(one.cells()).for_each(|(sum, cell)| *sum += weight * cell);
+        freedom += weight;
+    }
+    if freedom == 0.0 {
+        return Err(Error::NotReady { seen: 2, needed: 3 });
+    }
+    Innovation::from_cells(cells.into_iter().map(|cell| cell / freedom).collect(), agents, ratios)
+}
+
 /// The same frame by frame, for networks of which most edges are absent.
 fn sparse_innovation(panel: &Panel, combination: &Combination, adaptation: f64) -> Result<Innovation, Error> {
     let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
@@ -160,6 +179,21 @@ fn sparse_innovation(panel: &Panel, combination: &Combination, adaptation: f64) 
 mod tests {
     use super::*;
     use crate::Roster;
+
+    #[test]
+    fn innovation_of_episodes_is_within_them() {
+        let cells: Vec<f64> = (0..20).map(|cell| f64::from(cell * cell % 7)).collect();
+        let panel = Panel::complete(Roster::numbered(2, 2).unwrap(), cells).unwrap();
+        let panel = panel.in_episodes(vec![("a".into(), 4), ("b".into(), 6)]).unwrap();
+        let matrix = Combination::from_columns(vec![0.5, 0.5, 0.25, 0.75], 2).unwrap();
+        let met = innovation(&panel, &matrix, 0.2).unwrap();
+        let one = |from: usize, to: usize| innovation(&panel.slice(from..to).unwrap(), &matrix, 0.2).unwrap();
+        let (a, b) = (one(0, 4), one(4, 10));
+        for agent in 0..2 {
+            let wanted = (2.0 * a.agent(agent)[0] + 4.0 * b.agent(agent)[0]) / 6.0;
+            assert!((met.agent(agent)[0] - wanted).abs() < 1e-12 * wanted);
+        }
+    }
 
     #[test]
     fn innovation_is_the_covariance_of_the_residuals() {

@@ -9,7 +9,9 @@ mod innovation;
 pub(crate) mod posterior;
 mod true_hypothesis;
 
-pub use diagnostics::{ColumnDiagnostics, Common, Diagnostics, Skill, Smoothing, Status, WeightKind, WeightsSelection};
+pub use diagnostics::{
+    ColumnDiagnostics, Common, Diagnostics, EpisodeEvidence, Skill, Smoothing, Status, WeightKind, WeightsSelection,
+};
 pub use evidence::Evidence;
 pub use history::{ChangeKind, DetectedChange, NetworkSnapshot, Track};
 pub use innovation::{Innovation, innovation};

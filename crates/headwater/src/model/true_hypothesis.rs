@@ -19,8 +19,8 @@ impl TrueHypothesis {
     }
 }
 
-/// The hypothesis the network settles on: the largest log belief averaged over agents and the last min(T, 3/δ) steps,
-/// with the share of agents whose own average agrees. Note P8.
+/// The hypothesis the network settles on: the largest log belief averaged over agents and the last min(T, 3/δ) steps of each
+/// episode, with the share of agents whose own average agrees. Note P8.
 pub fn settled(panel: &Panel, adaptation: f64) -> TrueHypothesis {
     let means = recent_means(panel, adaptation);
     let network: Vec<f64> = (0..panel.ratios()).map(|ratio| means.iter().map(|mean| mean[ratio]).sum()).collect();
@@ -37,13 +37,13 @@ fn agreeing(means: &[Vec<f64>], hypothesis: usize) -> f64 {
     means.iter().filter(|mean| likeliest(mean) == hypothesis).count() as f64 / means.len().max(1) as f64
 }
 
-/// Mean log-ratios over the last min(T, 3/δ) steps of each agent that speaks in them.
+/// Mean log-ratios over the last min(T, 3/δ) steps of each episode, of each agent that speaks in them.
 fn recent_means(panel: &Panel, adaptation: f64) -> Vec<Vec<f64>> {
-    let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
-    let span = ((3.0 / adaptation).ceil() as usize).clamp(1, steps);
+    let (agents, ratios) = (panel.agents(), panel.ratios());
+    let span = ((3.0 / adaptation).ceil() as usize).max(1);
     let mut sums = vec![vec![0.0; ratios]; agents];
     let mut spoken = vec![0usize; agents];
-    for step in steps - span..steps {
+    for step in panel.episodes().ranges().flat_map(|range| range.end - span.min(range.len())..range.end) {
         let frame = panel.frame(step);
         for agent in (0..agents).filter(|&agent| panel.posts(step, agent) > 0) {
             spoken[agent] += 1;

@@ -41,6 +41,11 @@ pub struct PanelBuilder {
     posts: Vec<u32>,
     /// Log-ratios that the panel may have, silent ones included.
     limit: usize,
+    /// Builders of the named episodes, which hold the rows where there are any.
+    episodes: Vec<(String, PanelBuilder)>,
+    episode_index: HashMap<String, usize>,
+    /// The episode of the rows to come.
+    episode: usize,
 }
 
 /// Unit of the raw times of a [`PanelBuilder`].
@@ -69,13 +74,63 @@ impl PanelBuilder {
             log_beliefs: Vec::new(),
             posts: Vec::new(),
             limit: usize::MAX,
+            episodes: Vec::new(),
+            episode_index: HashMap::new(),
+            episode: 0,
         }
+    }
+
+    /// Rows pushed from now on belong to the episode of this name ([`Panel::from_episodes`]). Either all rows belong to
+    /// episodes or none.
+    ///
+    /// ```
+    /// use headwater::panel::{PanelBuilder, Unit};
+    /// let mut rows = PanelBuilder::new(vec!["yes".into(), "no".into()], Unit::Steps);
+    /// for (episode, time, agent) in [("tax", 0, "ann"), ("war", 0, "bob"), ("tax", 1, "bob"), ("war", 1, "ann")] {
+    ///     rows.set_episode(episode).unwrap();
+    ///     rows.push(time, agent, &[0.5], 1).unwrap();
+    /// }
+    /// let panel = rows.finish().unwrap();
+    /// assert_eq!((panel.episodes().names().unwrap(), panel.steps()), (&["tax".to_owned(), "war".to_owned()][..], 4));
+    /// assert_eq!((panel.posts(0, 0), panel.posts(1, 0), panel.posts(3, 0)), (1, 0, 1));
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Episode`] for an empty name, and where rows were pushed without an episode.
+    pub fn set_episode(&mut self, name: &str) -> Result<(), Error> {
+        if self.episodes.get(self.episode).is_some_and(|(known, _)| known == name) {
+            return Ok(());
+        }
+        let wrong = |problem: &str| Error::Episode { episode: name.to_owned(), problem: problem.to_owned() };
+        if name.is_empty() {
+            return Err(wrong("the name is empty; every episode needs one"));
+        }
+        if !self.frames.is_empty() {
+            return Err(wrong("rows before it belong to no episode; name one for every row"));
+        }
+        self.episode = match self.episode_index.get(name) {
+            Some(&known) => known,
+            None => {
+                let ratios = self.hypotheses.len() - 1;
+                self.check_size(self.episodes.len() + 1, self.capacity, ratios)?;
+                let mut builder = PanelBuilder::new(self.hypotheses.clone(), self.unit);
+                builder.limit = self.limit;
+                self.episodes.push((name.to_owned(), builder));
+                self.episode_index.insert(name.to_owned(), self.episodes.len() - 1);
+                self.episodes.len() - 1
+            }
+        };
+        self.episodes[self.episode].1.limit = self.limit;
+        Ok(())
     }
 
     /// Limits the log-ratios that the panel may have, silent ones included: a few rows with many names at many times would fill
     /// the memory with silence. Beyond it [`PanelBuilder::push`] and [`PanelBuilder::finish`] return [`Error::TooLarge`].
     pub fn set_limit(&mut self, log_ratios: usize) {
         self.limit = log_ratios;
+        if let Some((_, builder)) = self.episodes.get_mut(self.episode) {
+            builder.limit = log_ratios;
+        }
     }
 
     fn check_size(&self, steps: usize, agents: usize, ratios: usize) -> Result<(), Error> {
@@ -94,6 +149,14 @@ impl PanelBuilder {
     /// Adds the log-ratios of one agent at one time. `posts = 0` says that the agent was silent.
     pub fn push(&mut self, time: i64, agent: &str, log_ratios: &[f64], posts: u32) -> Result<(), Error> {
         let ratios = self.hypotheses.len() - 1;
+        if let Some((_, episode)) = self.episodes.get_mut(self.episode) {
+            if !self.agent_index.contains_key(agent) {
+                self.agent_index.insert(agent.to_owned(), self.agents.len());
+                self.agents.push(agent.to_owned());
+            }
+            episode.offset = self.offset;
+            return episode.push(time, agent, log_ratios, posts);
+        }
         let frame = self.frame(time, ratios)?;
         let agent = match self.agent_index.get(agent) {
             Some(&agent) => agent,
@@ -144,6 +207,40 @@ impl PanelBuilder {
 
     /// Sorts by time, opens gaps as silence, and checks the whole panel.
     pub fn finish(mut self) -> Result<Panel, Error> {
+        if self.episodes.is_empty() {
+            let (roster, times, log_beliefs, posts) = self.parts()?;
+            return Panel::new(roster, times, log_beliefs, Some(posts));
+        }
+        let (limit, agents, ratios) = (self.limit, self.agents.len(), self.hypotheses.len() - 1);
+        let mut episodes = Vec::with_capacity(self.episodes.len());
+        let mut steps = 0;
+        for (name, mut builder) in std::mem::take(&mut self.episodes) {
+            let within = |error: Error| match error {
+                error @ Error::TooLarge { .. } => error,
+                // An episode may have one agent; the network may not.
+                error => Error::Episode { episode: name.clone(), problem: error.to_string() },
+            };
+            builder.limit = limit;
+            let one = builder.agents.len() == 1;
+            if one {
+                let other = self.agents.iter().find(|other| **other != builder.agents[0]);
+                let Some(other) = other else { return Err(Error::TooFewAgents { agents: 1 }) };
+                builder.add_agent(other, ratios)?;
+            }
+            let (roster, times, log_beliefs, posts) = builder.parts().map_err(within)?;
+            steps += times.raw().len();
+            self.check_size(steps, agents, ratios)?;
+            let panel = Panel::with_silent_agents(roster, times, log_beliefs, Some(posts)).map_err(within)?;
+            episodes.push((name, panel));
+        }
+        let panel = Panel::from_episodes(&episodes)?;
+        // In the order of the rows, not of the episodes.
+        let order: Vec<usize> = self.agents.iter().map(|name| panel.roster().agent(name)).collect::<Result<_, _>>()?;
+        if order.is_sorted() { Ok(panel) } else { panel.among(&order) }
+    }
+
+    /// Roster, times, log-ratios and posts.
+    fn parts(&mut self) -> Result<(Roster, Times, Vec<f64>, Vec<u32>), Error> {
         let roster = Roster::new(std::mem::take(&mut self.agents), std::mem::take(&mut self.hypotheses))?;
         let (agents, ratios) = (roster.agents().len(), roster.ratios());
         narrow(&mut self.log_beliefs, self.capacity, agents, self.frames.len() * ratios);
@@ -151,7 +248,7 @@ impl PanelBuilder {
         self.sort(agents, ratios);
         let times = self.place(&roster, agents, ratios)?;
         self.posts.iter_mut().filter(|posts| **posts == SAID_SILENT).for_each(|posts| *posts = 0);
-        Panel::new(roster, times, self.log_beliefs, Some(self.posts))
+        Ok((roster, times, std::mem::take(&mut self.log_beliefs), std::mem::take(&mut self.posts)))
     }
 
     fn sort(&mut self, agents: usize, ratios: usize) {
@@ -420,6 +517,59 @@ mod tests {
             rows.push(time, "y", &[0.0, 0.0], 1).unwrap();
         }
         assert!(matches!(rows.finish(), Err(Error::DuplicateBelief { .. })));
+    }
+
+    #[test]
+    fn episodes_have_times_of_their_own() {
+        let mut rows = PanelBuilder::new(names(), Unit::Microseconds);
+        rows.set_limit(1000);
+        // Days in one, hours in the other; rows of both mixed, and agents in the order of the rows.
+        for (episode, time, agent) in [
+            ("b", 0, "zoe"),
+            ("a", 0, "ann"),
+            ("a", 10, "ann"),
+            ("b", 1000, "zoe"),
+            ("b", 3000, "zoe"),
+            ("a", 30, "bob"),
+        ] {
+            rows.set_episode(episode).unwrap();
+            rows.push(time, agent, &[time as f64, 1.0], 2).unwrap();
+        }
+        let panel = rows.finish().unwrap();
+        assert_eq!(panel.roster().agents(), ["zoe", "ann", "bob"]);
+        assert_eq!(panel.episodes().names().unwrap(), ["b", "a"]);
+        assert_eq!(panel.episodes().ranges().collect::<Vec<_>>(), [0..4, 4..8]);
+        assert_eq!(panel.times().raw(), [0, 1000, 2000, 3000, 0, 10, 20, 30]);
+        assert_eq!((panel.posts(3, 0), panel.posts(7, 2), panel.posts(7, 1)), (2, 2, 0));
+        assert_eq!(panel.absences(), [(1, 0), (2, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn bad_episodes_are_named() {
+        let fill = |rows: &[(&str, i64, &str)]| {
+            let mut builder = PanelBuilder::new(names(), Unit::Steps);
+            builder.set_limit(500);
+            for (episode, time, agent) in rows {
+                if *episode != "-" {
+                    builder.set_episode(episode)?;
+                }
+                builder.push(*time, agent, &[0.0, 0.0], 1)?;
+            }
+            builder.finish()
+        };
+        let said = |rows: &[(&str, i64, &str)]| fill(rows).unwrap_err().to_string();
+        let two = [("x", 0, "a"), ("x", 1, "b"), ("y", 0, "a"), ("y", 1, "a")];
+        assert!(fill(&two).is_ok());
+        assert!(matches!(fill(&[("x", 0, "a"), ("x", 0, "a")]), Err(Error::DuplicateBelief { .. })));
+        assert!(fill(&[("x", 0, "a"), ("y", 0, "a"), ("x", 1, "b"), ("y", 1, "b")]).is_ok(), "the same time in both");
+        assert!(said(&[("x", 0, "a"), ("", 1, "a")]).contains("name is empty"));
+        assert!(said(&[("-", 0, "a"), ("x", 1, "a")]).contains("belong to no episode"));
+        assert!(said(&[("x", 0, "a"), ("x", 1, "b"), ("y", 0, "a")]).contains("\"y\": it has a single time step"));
+        assert_eq!(fill(&[("x", 0, "a"), ("x", 1, "a")]), Err(Error::TooFewAgents { agents: 1 }));
+        assert!(matches!(fill(&[("x", 0, "a"), ("x", 90_000_000, "b")]), Err(Error::Episode { .. })));
+        let many: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        let many: Vec<(&str, i64, &str)> = many.iter().map(|name| (name.as_str(), 0, "a")).collect();
+        assert!(matches!(fill(&many), Err(Error::TooLarge { .. })), "a name for every row");
     }
 
     #[test]

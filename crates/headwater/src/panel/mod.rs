@@ -7,10 +7,13 @@
 //! N × (B·H) matrix of the block kernels without a copy.
 
 mod builder;
+mod episodes;
 mod frame;
 mod log_ratios;
 
 pub use builder::{PanelBuilder, Unit};
+pub use episodes::Episodes;
+pub(crate) use episodes::HeldOutSteps;
 pub use frame::Frame;
 pub use log_ratios::{SMALLEST_PROBABILITY, SUM_TOLERANCE, log_ratio, log_ratios, probabilities};
 
@@ -61,15 +64,38 @@ impl Times {
         }
     }
 
-    /// Those of a stretch of steps.
-    fn slice(&self, steps: Range<usize>) -> Self {
+    /// Those of stretches of steps, one after another.
+    fn gathered(&self, stretches: &[Range<usize>]) -> Self {
         match self {
-            Times::Steps(times) => Times::Steps(times[steps].to_vec()),
+            Times::Steps(times) => Times::Steps(gathered(times, stretches)),
             Times::Instants { utc, offsets } => {
-                Times::Instants { utc: utc[steps.clone()].to_vec(), offsets: offsets[steps].to_vec() }
+                Times::Instants { utc: gathered(utc, stretches), offsets: gathered(offsets, stretches) }
             }
         }
     }
+
+    /// These and then others of the same unit.
+    fn followed_by(mut self, later: &Times) -> Result<Self, Error> {
+        match (&mut self, later) {
+            (Times::Steps(times), Times::Steps(more)) => times.extend(more),
+            (Times::Instants { utc, offsets }, Times::Instants { utc: more, offsets: theirs }) => {
+                utc.extend(more);
+                offsets.extend(theirs);
+            }
+            _ => {
+                return Err(Error::Shape {
+                    what: "times of the episodes",
+                    met: "step numbers in some and dates in others".to_owned(),
+                    wanted: "one kind in all".to_owned(),
+                });
+            }
+        }
+        Ok(self)
+    }
+}
+
+fn gathered<T: Copy>(cells: &[T], stretches: &[Range<usize>]) -> Vec<T> {
+    stretches.iter().flat_map(|steps| &cells[steps.clone()]).copied().collect()
 }
 
 /// T × N × H log-beliefs `Λ_i[k, j] = log ψ_k,i(θ_0)/ψ_k,i(θ_j)`, with the number of posts behind each cell.
@@ -81,6 +107,7 @@ pub struct Panel {
     log_beliefs: Vec<f64>,
     /// T×N counts, 0 = silent; absent when every cell has exactly one.
     posts: Option<Vec<u32>>,
+    episodes: Episodes,
 }
 
 impl Panel {
@@ -99,7 +126,17 @@ impl Panel {
     }
 
     /// A panel from its parts. `posts[t·N + k]` is the count behind a cell, 0 for silence.
-    pub fn new(
+    pub fn new(roster: Roster, times: Times, log_beliefs: Vec<f64>, posts: Option<Vec<u32>>) -> Result<Self, Error> {
+        let panel = Panel::with_silent_agents(roster, times, log_beliefs, posts)?;
+        let silent = panel.never_speaking();
+        if !silent.is_empty() {
+            return Err(Error::NeverSpeaks { agents: panel.roster.names(&silent) });
+        }
+        Ok(panel)
+    }
+
+    /// The same, where agents may be silent throughout: of an episode that is put together with others.
+    fn with_silent_agents(
         roster: Roster,
         times: Times,
         mut log_beliefs: Vec<f64>,
@@ -152,12 +189,7 @@ impl Panel {
             });
         }
         let posts = posts.filter(|posts| posts.iter().any(|&count| count != 1));
-        let panel = Panel { roster, times, log_beliefs, posts };
-        let silent = panel.never_speaking();
-        if !silent.is_empty() {
-            return Err(Error::NeverSpeaks { agents: panel.roster.names(&silent) });
-        }
-        Ok(panel)
+        Ok(Panel { roster, times, log_beliefs, posts, episodes: Episodes::single(steps) })
     }
 
     /// Names of agents and hypotheses.
@@ -236,12 +268,14 @@ impl Panel {
     /// A range of steps as a panel of its own. Errors: an agent without a post in it.
     pub fn slice(&self, steps: Range<usize>) -> Result<Panel, Error> {
         let (agents, width) = (self.agents(), self.agents() * self.ratios());
-        Panel::new(
+        let episodes = self.episodes_within(&steps);
+        let panel = Panel::new(
             self.roster.clone(),
-            self.times.slice(steps.clone()),
+            self.times.gathered(std::slice::from_ref(&steps)),
             self.log_beliefs[steps.start * width..steps.end * width].to_vec(),
             self.posts.as_ref().map(|posts| posts[steps.start * agents..steps.end * agents].to_vec()),
-        )
+        )?;
+        Ok(Panel { episodes, ..panel })
     }
 
     /// Some agents as a panel of their own, in this order.
@@ -269,13 +303,34 @@ impl Panel {
         let posts = self.posts.as_ref().map(|posts| {
             posts.chunks_exact(self.agents()).flat_map(|step| agents.iter().map(|&agent| step[agent])).collect()
         });
-        Panel::new(roster, self.times.clone(), log_beliefs, posts)
+        let panel = Panel::new(roster, self.times.clone(), log_beliefs, posts)?;
+        Ok(Panel { episodes: self.episodes.clone(), ..panel })
     }
 
-    /// Every agent's series shifted circularly by its own offset, together with its silence and post counts.
+    /// Every agent's series shifted circularly by its own offset in each episode, together with its silence and post counts.
+    /// `offsets` are those of all agents in the first episode, then those in the second, and so on.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of offsets.
     pub fn rotated(&self, offsets: &[usize]) -> Result<Panel, Error> {
-        let (agents, width, steps) = (self.agents(), self.width(), self.steps());
-        let from = |step: usize, agent: usize| (step + offsets[agent]) % steps;
+        let (agents, width) = (self.agents(), self.width());
+        if offsets.len() != agents * self.episodes.count() {
+            return Err(Error::Shape {
+                what: "offsets",
+                met: offsets.len().to_string(),
+                wanted: format!("{}, one for each agent and episode", agents * self.episodes.count()),
+            });
+        }
+        let episode_of: Vec<(usize, Range<usize>)> = self
+            .episodes
+            .ranges()
+            .enumerate()
+            .flat_map(|(number, range)| range.clone().map(move |_| (number, range.clone())))
+            .collect();
+        let from = |step: usize, agent: usize| {
+            let (number, range) = &episode_of[step];
+            range.start + (step - range.start + offsets[number * agents + agent]) % range.len()
+        };
         let cells = (0..self.log_beliefs.len()).map(|cell| {
             let (step, within) = (cell / width, cell % width);
             self.log_beliefs[from(step, within % agents) * width + within]
@@ -283,12 +338,15 @@ impl Panel {
         let posts = self.posts.as_ref().map(|posts| {
             (0..posts.len()).map(|cell| posts[from(cell / agents, cell % agents) * agents + cell % agents]).collect()
         });
-        Panel::new(self.roster.clone(), self.times.clone(), cells.collect(), posts)
+        let panel = Panel::new(self.roster.clone(), self.times.clone(), cells.collect(), posts)?;
+        Ok(Panel { episodes: self.episodes.clone(), ..panel })
     }
 
-    /// Several ranges of steps concatenated into one panel. Errors: an agent without a post in them.
+    /// Several ranges of steps concatenated into one panel; where there are several episodes, each range becomes one.
+    /// Errors: an agent without a post in them.
     pub(crate) fn joined(&self, stretches: &[Range<usize>]) -> Result<Panel, Error> {
         let (agents, width) = (self.agents(), self.width());
+        let episodes = self.episodes_joined(stretches);
         let cells: Vec<f64> = stretches
             .iter()
             .flat_map(|steps| &self.log_beliefs[steps.start * width..steps.end * width])
@@ -298,7 +356,8 @@ impl Panel {
             stretches.iter().flat_map(|steps| &posts[steps.start * agents..steps.end * agents]).copied().collect()
         });
         let steps = cells.len() / width;
-        Panel::new(self.roster.clone(), Times::Steps((0..steps as i64).collect()), cells, posts)
+        let panel = Panel::new(self.roster.clone(), Times::Steps((0..steps as i64).collect()), cells, posts)?;
+        Ok(Panel { episodes, ..panel })
     }
 
     /// The frames in column order, one after another.
@@ -335,26 +394,36 @@ impl Panel {
         silence.iter().enumerate().filter(|(_, silent)| **silent == steps).map(|(agent, _)| agent).collect()
     }
 
-    /// Fills silent cells with the agent's last belief, and before its first post with its first one, as the paper does.
-    /// Returns how many cells were filled.
+    /// Fills silent cells with the agent's last belief, and before its first post with its first one, as the paper does; in
+    /// each episode for itself. Who is absent from an episode stays silent in it. Returns how many cells were filled.
     pub fn carry_forward(mut self) -> (Self, usize) {
         let Some(posts) = self.posts.take() else { return (self, 0) };
         let (agents, ratios) = (self.agents(), self.ratios());
         let mut filled = 0;
-        let mut last: Vec<Option<usize>> = vec![None; agents];
-        for step in 0..self.steps() {
-            for agent in 0..agents {
-                if posts[step * agents + agent] > 0 {
-                    if last[agent].is_none() {
-                        (0..step).for_each(|early| self.copy_cell(agent, step, early, ratios));
-                        filled += step;
+        let mut absent = Vec::new();
+        for range in self.episodes.clone().ranges() {
+            let mut last: Vec<Option<usize>> = vec![None; agents];
+            for step in range.clone() {
+                for agent in 0..agents {
+                    if posts[step * agents + agent] > 0 {
+                        if last[agent].is_none() {
+                            (range.start..step).for_each(|early| self.copy_cell(agent, step, early, ratios));
+                            filled += step - range.start;
+                        }
+                        last[agent] = Some(step);
+                    } else if let Some(from) = last[agent] {
+                        self.copy_cell(agent, from, step, ratios);
+                        filled += 1;
                     }
-                    last[agent] = Some(step);
-                } else if let Some(from) = last[agent] {
-                    self.copy_cell(agent, from, step, ratios);
-                    filled += 1;
                 }
             }
+            let never = (0..agents).filter(|agent| last[*agent].is_none());
+            absent.extend(never.flat_map(|agent| range.clone().map(move |step| step * agents + agent)));
+        }
+        if !absent.is_empty() {
+            let mut present = vec![1; posts.len()];
+            absent.into_iter().for_each(|cell| present[cell] = 0);
+            self.posts = Some(present);
         }
         (self, filled)
     }
@@ -366,7 +435,7 @@ impl Panel {
         let cell = |step: usize, ratio: usize, agent: usize| self.log_beliefs[(step * ratios + ratio) * agents + agent];
         let mut posts: Vec<u32> = (0..steps * agents).map(|place| self.posts(place / agents, place % agents)).collect();
         let mut silent = 0;
-        for step in 1..steps {
+        for step in (1..steps).filter(|step| !self.episodes.begins(*step)) {
             for agent in 0..agents {
                 let same = (0..ratios).all(|ratio| cell(step, ratio, agent) == cell(step - 1, ratio, agent));
                 if same && posts[step * agents + agent] > 0 {

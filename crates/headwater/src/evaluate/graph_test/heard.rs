@@ -82,12 +82,28 @@ pub(super) fn heard(
             median(others.map(|(_, heard)| dot(&said, heard)).collect())
         };
         let raw: Vec<f64> = (0..accounts).into_par_iter().map(one).collect();
-        let centre = median(raw.clone());
-        let spread = NORMAL_SPREAD * median(raw.iter().map(|score| (score - centre).abs()).collect());
-        let standard =
-            |score: &f64| if spread > 0.0 { ((score - centre) / spread).clamp(-CLIPPED, CLIPPED) } else { 0.0 };
-        scores.push(raw.iter().map(standard).collect::<Vec<f64>>());
+        scores.push(raw.into_iter().map(Some).collect::<Vec<Option<f64>>>());
     }
+    exchanged(&scores, draws, seed).map(Some)
+}
+
+/// Standardises the scores of each stretch, adds them up for each speaker, and compares the largest sum with those of scores
+/// exchanged between the speakers of a stretch. A speaker may be absent from a stretch.
+pub(super) fn exchanged(scores: &[Vec<Option<f64>>], draws: usize, seed: u64) -> Result<Heard, Error> {
+    let speakers = scores.first().map_or(0, Vec::len);
+    // For each stretch who speaks in it, and their scores.
+    let stretches: Vec<(Vec<usize>, Vec<f64>)> = scores
+        .iter()
+        .map(|scores| {
+            let present: Vec<usize> = (0..speakers).filter(|&speaker| scores[speaker].is_some()).collect();
+            let raw: Vec<f64> = scores.iter().flatten().copied().collect();
+            let centre = median(raw.clone());
+            let spread = NORMAL_SPREAD * median(raw.iter().map(|score| (score - centre).abs()).collect());
+            let standard =
+                |score: &f64| if spread > 0.0 { ((score - centre) / spread).clamp(-CLIPPED, CLIPPED) } else { 0.0 };
+            (present, raw.iter().map(standard).collect())
+        })
+        .collect();
     let scale = 1.0 / (stretches.len() as f64).sqrt();
     let largest = |totals: &[f64]| {
         let best = |best: (usize, f64), (speaker, total): (usize, &f64)| {
@@ -95,16 +111,20 @@ pub(super) fn heard(
         };
         totals.iter().enumerate().fold((0, f64::NEG_INFINITY), best)
     };
-    let totals = |scores: &[Vec<f64>]| -> Vec<f64> {
-        (0..accounts).map(|speaker| scale * scores.iter().map(|stretch| stretch[speaker]).sum::<f64>()).collect()
+    let totals = |stretches: &[(Vec<usize>, Vec<f64>)]| -> Vec<f64> {
+        let mut totals = vec![0.0; speakers];
+        for (present, scores) in stretches {
+            present.iter().zip(scores).for_each(|(&speaker, score)| totals[speaker] += score);
+        }
+        totals.into_iter().map(|total| scale * total).collect()
     };
-    let (speaker, observed) = largest(&totals(&scores));
+    let (speaker, observed) = largest(&totals(&stretches));
     let null = draw_all("exchanging speakers", draws, |number| {
-        let (mut rng, mut exchanged) = (numbered(seed, number), scores.clone());
-        exchanged.iter_mut().for_each(|stretch| stretch.shuffle(&mut rng));
-        Ok(largest(&totals(&exchanged)).1)
+        let (mut rng, mut mixed) = (numbered(seed, number), stretches.clone());
+        mixed.iter_mut().for_each(|(_, scores)| scores.shuffle(&mut rng));
+        Ok(largest(&totals(&mixed)).1)
     })?;
-    Ok(Some(Heard { observed, speaker, null }))
+    Ok(Heard { observed, speaker, null })
 }
 
 /// The median; the mean of the middle two.

@@ -17,6 +17,7 @@
 mod communities;
 mod heard;
 mod power;
+mod pulls;
 mod result;
 mod rewiring;
 mod rows;
@@ -24,10 +25,12 @@ mod scores;
 mod series;
 mod shift_power;
 mod shifts;
+mod short;
 #[cfg(test)]
 mod tests;
 
 pub use power::Power;
+pub use pulls::{Pull, pulls};
 pub use result::{GraphNull, GraphTest, GraphTestLimit, NOT_EXCLUDED, Untestable};
 pub use shift_power::{ShiftPower, shift_power};
 
@@ -268,7 +271,8 @@ fn select(panels: &[&Panel]) -> Result<Selected, Error> {
     Ok(Selected { left_out: first.agents() - accounts.len(), accounts, silent_share })
 }
 
-/// Tests whether opinion travels along a graph: panels of the same accounts, one per episode, and who follows whom.
+/// Tests whether opinion travels along a graph: panels of the same accounts, one per episode or with several, and who follows
+/// whom.
 ///
 /// ```
 /// use headwater::evaluate::graph_test::{GraphTestParams, PowerWorlds, graph_test};
@@ -287,6 +291,15 @@ fn select(panels: &[&Panel]) -> Result<Selected, Error> {
 /// [`Error::Stopped`].
 pub fn graph_test(panels: &[&Panel], graph: &Graph, params: &GraphTestParams) -> Result<GraphTest, Error> {
     check(panels, graph, params)?;
+    let apart: Vec<Panel> = match panels.iter().all(|panel| panel.episodes().is_single()) {
+        true => Vec::new(),
+        false => panels.iter().flat_map(|panel| panel.by_episode()).collect(),
+    };
+    let apart: Vec<&Panel> = apart.iter().collect();
+    let panels = if apart.is_empty() { panels } else { &apart };
+    if short::applies(panels) {
+        return short::short_test(panels, graph, params);
+    }
     let selected = select(panels)?;
     let accounts = &selected.accounts;
     let graph = induced(graph, accounts)?;
@@ -372,6 +385,40 @@ pub fn graph_test(panels: &[&Panel], graph: &Graph, params: &GraphTestParams) ->
         limits,
         power,
     })
+}
+
+/// Whether some speaker is heard, without a graph.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct HeardTest {
+    /// (1 + exchanges that reach the observed total) / (1 + draws).
+    pub p_value: f64,
+    /// Index of the account that is ahead.
+    pub speaker: usize,
+    /// Its total of standardised scores.
+    pub total: f64,
+}
+
+/// Tests whether some speaker is heard in the episodes of a panel, each of a few steps: in every episode a speaker is scored by
+/// how well a pull towards it explains the changes of the others, with Student errors; scores are standardised, clipped and
+/// added up, and the largest total is compared with those of scores exchanged between the speakers of each episode. An account
+/// that is close to the middle in every episode is ahead too where everybody moves there.
+///
+/// # Errors
+/// [`Untestable::TooFewEpisodes`] for fewer than four, and [`Error::Stopped`].
+pub fn heard_test(panel: &Panel, params: &GraphTestParams) -> Result<HeardTest, Error> {
+    require((19..=1_000_000).contains(&params.draws), "draws", params.draws, "19 to 1000000")?;
+    let mut accounts: Vec<usize> = (0..panel.agents()).collect();
+    let names = panel.roster().agents();
+    accounts.sort_by(|one, other| names[*one].cmp(&names[*other]));
+    let found = short::heard_in_episodes(&[panel], &accounts, params)?;
+    let Some(found) = found else {
+        return Err(
+            Untestable::TooFewEpisodes { episodes: panel.episodes().count(), needed: short::FEWEST_EPISODES }.into()
+        );
+    };
+    let p_value = p_value(found.observed, &found.null);
+    Ok(HeardTest { p_value, speaker: accounts[found.speaker], total: found.observed })
 }
 
 /// The tests beside the verdict.

@@ -20,8 +20,9 @@ pub use params::{Constraint, GslParams};
 pub use tuning::{candidates, held_out, sparser, stability_bound};
 
 use super::forecast::{self, Forecast};
+use super::whitened::{self, Means};
 use super::{Method, StreamingLearner, Update};
-use crate::model::{self, ColumnDiagnostics, Diagnostics, Skill};
+use crate::model::{self, ColumnDiagnostics, Diagnostics, Skill, TrueHypothesis};
 use crate::{Combination, Error, Evidence, Frame, Model, Panel, Roster, progress};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
@@ -72,6 +73,9 @@ pub struct Gsl {
     window: Window,
     pending: Pending,
     pass: usize,
+    /// Frames of this pass in earlier episodes, which the window does not remember.
+    #[serde(default)]
+    earlier: usize,
     /// Frames learned from over all passes.
     learned: usize,
 }
@@ -116,6 +120,7 @@ impl Gsl {
             initial: None,
             pending: Pending::default(),
             pass: 0,
+            earlier: 0,
             learned: 0,
         };
         if let Some(support) = support {
@@ -238,7 +243,12 @@ impl Gsl {
 
     /// Frames seen in this pass, and the pass.
     pub fn position(&self) -> (usize, usize) {
-        (self.window.seen, self.pass)
+        (self.seen(), self.pass)
+    }
+
+    /// Frames seen in this pass.
+    fn seen(&self) -> usize {
+        self.earlier + self.window.seen
     }
 
     fn agents(&self) -> usize {
@@ -268,7 +278,9 @@ impl Gsl {
     ///
     /// The panel must be complete (see [`Panel::carry_forward`]) and the same at every call.
     pub fn advance(&mut self, panel: &Panel, limit: usize) -> Result<Option<Update>, Error> {
-        let count_from = if self.pass == 0 { panel.steps() / 2 } else { usize::MAX };
+        // Of several episodes others are held out, in a second fit.
+        let counting = self.pass == 0 && panel.episodes().is_single();
+        let count_from = if counting { panel.steps() / 2 } else { usize::MAX };
         self.advance_within(panel, 0..panel.steps(), limit, count_from)
     }
 
@@ -280,6 +292,7 @@ impl Gsl {
         limit: usize,
         count_from: usize,
     ) -> Result<Option<Update>, Error> {
+        panel.check_presence()?;
         if panel.roster() != &self.roster {
             return Err(Error::Shape {
                 what: "panel",
@@ -287,10 +300,15 @@ impl Gsl {
                 wanted: format!("the {} agents and {} log-ratios learned so far", self.agents(), self.ratios()),
             });
         }
-        if stretch.len() < self.params.needed() {
-            return Err(Error::NotReady { seen: stretch.len(), needed: self.params.needed() });
+        let longest = panel
+            .episodes()
+            .ranges()
+            .map(|range| range.end.min(stretch.end).saturating_sub(range.start.max(stretch.start)));
+        let longest = longest.max().unwrap_or(0);
+        if longest < self.params.needed() {
+            return Err(Error::NotReady { seen: longest, needed: self.params.needed() });
         }
-        if self.window.seen >= stretch.len() {
+        if self.seen() >= stretch.len() {
             if self.pass + 1 >= self.params.passes {
                 return Ok(None);
             }
@@ -300,8 +318,12 @@ impl Gsl {
         let capacity = self.updates_at_once();
         let mut forecast = Forecast::default();
         let mut taken = 0;
-        while self.window.seen < stretch.len() {
-            let frame = stretch.start + self.window.seen;
+        while self.seen() < stretch.len() {
+            let frame = stretch.start + self.seen();
+            if self.window.seen > 0 && panel.episodes().begins(frame) {
+                self.finish_block(count_from, &mut forecast).map_err(|error| self.with_bound(error, panel))?;
+                self.forget_window();
+            }
             self.take(&panel.cells()[frame * width..(frame + 1) * width], count_from);
             taken += 1;
             if self.pending.steps >= capacity {
@@ -314,8 +336,8 @@ impl Gsl {
             }
         }
         // The last block may be short; an incomplete last batch is dropped.
-        if self.window.seen == stretch.len() && self.params.batch == 1 && self.pending.steps > 0 {
-            self.update(count_from, &mut forecast).map_err(|error| self.with_bound(error, panel))?;
+        if self.seen() == stretch.len() {
+            self.finish_block(count_from, &mut forecast).map_err(|error| self.with_bound(error, panel))?;
         }
         Ok(Some(self.updated(forecast)))
     }
@@ -325,25 +347,43 @@ impl Gsl {
         let width = self.agents() * self.ratios();
         let held = self.window.seen.min(self.params.window + 1);
         panel.roster() == &self.roster
-            && panel.steps() >= self.window.seen
-            && (self.window.seen - held..self.window.seen).all(|step| {
-                let slot = step % (self.params.window + 1);
+            && panel.steps() >= self.seen()
+            && (self.window.seen - held..self.window.seen).all(|index| {
+                let (slot, step) = (index % (self.params.window + 1), self.earlier + index);
                 self.window.frames[slot * width..(slot + 1) * width] == panel.cells()[step * width..(step + 1) * width]
             })
     }
 
-    /// Begins the next pass: window and batch are emptied, the weights are kept.
-    pub fn restart(&mut self) {
+    /// Applies the steps that wait for the rest of their block; those of an incomplete batch go on waiting.
+    fn finish_block(&mut self, count_from: usize, forecast: &mut Forecast) -> Result<(), Error> {
+        if self.params.batch == 1 && self.pending.steps > 0 { self.update(count_from, forecast) } else { Ok(()) }
+    }
+
+    /// Begins another episode: no update crosses from the frames before. [`Gsl::advance`] does this by itself.
+    pub fn begin_episode(&mut self) -> Result<(), Error> {
+        self.finish_block(0, &mut Forecast::default())?;
+        self.forget_window();
+        Ok(())
+    }
+
+    fn forget_window(&mut self) {
+        self.earlier += self.window.seen;
         self.window.seen = 0;
         self.window.sum.fill(0.0);
         self.window.sum_before.fill(0.0);
+    }
+
+    /// Begins the next pass: window and batch are emptied, the weights are kept.
+    pub fn restart(&mut self) {
+        self.forget_window();
+        self.earlier = 0;
         self.pending.clear();
         self.pass += 1;
     }
 
     fn updated(&self, forecast: Forecast) -> Update {
         let ready = self.window.seen > self.params.window;
-        Update { seen: self.window.seen, pass: self.pass, ready, forecast, changes: Vec::new() }
+        Update { seen: self.seen(), pass: self.pass, ready, forecast, changes: Vec::new() }
     }
 
     fn is_linear(&self) -> bool {
@@ -426,7 +466,7 @@ impl Gsl {
     fn update(&mut self, count_from: usize, forecast: &mut Forecast) -> Result<(), Error> {
         let (agents, steps) = (self.agents(), self.pending.steps);
         // Of the pending steps, the last of which is frame seen−1, these come too early to count.
-        let early = count_from.saturating_sub(self.window.seen - steps).min(steps) * self.ratios();
+        let early = count_from.saturating_sub(self.window.seen.saturating_sub(steps)).min(steps) * self.ratios();
         let width = steps * self.ratios();
         let keep = 1.0 - self.params.adaptation;
         let rate = self.params.learning_rate * keep / self.params.batch as f64;
@@ -482,7 +522,7 @@ impl Gsl {
         let held = (self.window.seen.min(self.params.window + 1)) * ratios;
         let frames = MatRef::from_column_major_slice(&self.window.frames[..held * agents], agents, held);
         Error::Diverged {
-            step: self.window.seen.saturating_sub(1),
+            step: self.seen().saturating_sub(1),
             learning_rate: self.params.learning_rate,
             bound: bound(frames.to_owned(), ratios, self.params.adaptation, self.known.is_none()),
         }
@@ -577,6 +617,22 @@ impl Gsl {
             })
             .collect();
         let recent = Panel::complete(self.roster.clone(), order)?;
+        let truth = model::settled(&recent, self.params.adaptation);
+        self.assembled(evidence, truth)
+    }
+
+    /// The last window lies in one episode, so the evidence is the mean over the steps of all.
+    fn into_model_of_episodes(self, panel: &Panel) -> Result<Model, Error> {
+        let (combination, adaptation) = (self.combination(), self.params.adaptation);
+        let rows = whitened::mean_evidence(&Means::from_panel(panel), &combination, adaptation, panel.ratios());
+        let evidence = Evidence::from_rows(rows, panel.agents(), panel.ratios())?;
+        let mut model = self.assembled(evidence, model::settled(panel, adaptation))?;
+        model.diagnostics.evidence_steps = Some(panel.episodes().transitions());
+        model.diagnostics.episodes = whitened::evidence_by_episode(panel, &combination, adaptation);
+        Ok(model)
+    }
+
+    fn assembled(self, evidence: Evidence, truth: TrueHypothesis) -> Result<Model, Error> {
         let method = Method::Gsl(self.all_params());
         let dense = Combination::from_columns(self.columns, self.roster.agents().len())?;
         let combination = if self.support.is_some() { dense.to_sparse() } else { dense };
@@ -585,7 +641,7 @@ impl Gsl {
         let statistical = |agent: &String| ColumnDiagnostics::statistical(agent, self.roster.ratios());
         let columns = self.roster.agents().iter().map(statistical).collect();
         Ok(Model {
-            truth: Some(model::settled(&recent, self.params.adaptation)),
+            truth: Some(truth),
             roster: self.roster,
             combination,
             evidence,
@@ -606,7 +662,10 @@ impl Gsl {
 
     /// The model after a whole panel: also θ* over the last 3/δ steps and the innovation covariance.
     pub fn finish(self, panel: &Panel, skill: Option<Skill>) -> Result<Model, Error> {
-        let mut model = self.into_model()?;
+        let mut model = match panel.episodes().is_single() {
+            true => self.into_model()?,
+            false => self.into_model_of_episodes(panel)?,
+        };
         model.truth = Some(model::settled(panel, model.adaptation));
         model.innovation = Some(model::innovation(panel, &model.combination, model.adaptation)?);
         model.diagnostics.skill = skill;
@@ -657,7 +716,7 @@ pub fn gsl(panel: &Panel, params: &GslParams) -> Result<Model, Error> {
     while let Some(update) = learner.advance(panel, usize::MAX)? {
         forecast.add(&update.forecast);
     }
-    if params.passes > 1 {
+    if params.passes > 1 || !panel.episodes().is_single() {
         forecast = held_out(panel, learner.afresh(params.clone())?)?;
     }
     learner.finish(panel, forecast::skill(panel, &forecast))

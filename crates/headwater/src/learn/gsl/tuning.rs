@@ -5,6 +5,7 @@ use super::{Gsl, GslParams};
 use crate::learn::forecast::Forecast;
 use crate::{Error, Panel};
 use faer::{Mat, MatRef};
+use std::ops::Range;
 
 /// The largest learning rate that is stable on this panel, 2/((1−δ)²λ_max), λ_max of the regressors' second moment.
 ///
@@ -17,13 +18,30 @@ pub fn stability_bound(panel: &Panel, params: &GslParams, known_evidence: bool) 
     }
     let most = if agents <= 64 { 4096 } else { 128 } / ratios;
     let first = params.window + 1;
-    let count = (steps - first).min(most.max(2));
+    let long = panel.episodes().ranges().filter(|range| range.len() > first);
+    let eligible: Vec<Range<usize>> = long.map(|range| range.start + first..range.end).collect();
+    let total: usize = eligible.iter().map(|range| range.len()).sum();
+    if total == 0 {
+        let seen = panel.episodes().ranges().map(|range| range.len()).max().unwrap_or(0);
+        return Err(Error::NotReady { seen, needed: params.needed() });
+    }
+    let at = |number: usize| {
+        let mut left = number;
+        for range in &eligible {
+            if left < range.len() {
+                return range.start + left;
+            }
+            left -= range.len();
+        }
+        steps - 1
+    };
+    let count = total.min(most.max(2));
     let width = agents * ratios;
     let frame = |step: usize| &panel.cells()[step * width..(step + 1) * width];
     let scale = 1.0 / params.window as f64;
     let mut x = Vec::with_capacity(count * width);
     for sample in 0..count {
-        let step = first + sample * (steps - first) / count;
+        let step = at(sample * total / count);
         let start = x.len();
         x.extend_from_slice(frame(step - 1));
         if !known_evidence {
@@ -77,10 +95,14 @@ fn largest_eigenvalue(matrix: &Mat<f64>) -> f64 {
 /// Share of a panel that [`held_out`] keeps from the learner.
 const HELD_OUT: f64 = 0.2;
 
-/// Forecast errors on the last fifth of a panel, by a learner that is trained on the rest and then held fixed.
+/// Forecast errors on the last fifth of a panel, by a learner that is trained on the rest and then held fixed: the last
+/// fifth of each episode where all are at least ten steps long, otherwise the last fifth of the episodes.
 ///
 /// `learner` must not have seen any frame.
 pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
+    if !panel.episodes().is_single() {
+        return held_out_episodes(panel, learner);
+    }
     let split = panel.steps() - (panel.steps() as f64 * HELD_OUT).ceil() as usize;
     let overlap = learner.params.window + 1;
     if split < learner.params.needed() {
@@ -88,11 +110,7 @@ pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
         return Err(Error::NotReady { seen: panel.steps(), needed });
     }
     while learner.advance_within(panel, 0..split, usize::MAX, usize::MAX)?.is_some() {}
-    learner.restart();
-    // A learner that does not learn: every update is zero.
-    learner.params.learning_rate = 0.0;
-    learner.params.batch = 1;
-    learner.params.passes = 0;
+    learner.freeze();
     let mut forecast = Forecast { from: split, ..Forecast::default() };
     while let Some(update) = learner.advance_within(panel, split - overlap..panel.steps(), usize::MAX, 0)? {
         forecast.add(&update.forecast);
@@ -100,12 +118,45 @@ pub fn held_out(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
     Ok(Forecast { end: panel.steps(), ..forecast })
 }
 
+fn held_out_episodes(panel: &Panel, mut learner: Gsl) -> Result<Forecast, Error> {
+    let seen = panel.held_out_steps().seen;
+    let lead = learner.params.window + 1;
+    let known = panel.kept(&seen);
+    while learner.advance_within(&known, 0..known.steps(), usize::MAX, usize::MAX)?.is_some() {}
+    let mut forecast = Forecast { lead: lead - 1, end: panel.steps(), ..Forecast::default() };
+    for (range, seen) in panel.episodes().ranges().zip(seen) {
+        let stretch = range.start + seen.saturating_sub(lead)..range.end;
+        if seen < range.len() && stretch.len() > lead {
+            learner.freeze();
+            while let Some(update) = learner.advance_within(panel, stretch.clone(), usize::MAX, 0)? {
+                forecast.add(&update.forecast);
+            }
+        }
+    }
+    if forecast.steps == 0 {
+        let seen = panel.episodes().ranges().map(|range| range.len()).max().unwrap_or(0);
+        return Err(Error::NotReady { seen, needed: lead + 1 });
+    }
+    Ok(Forecast { end: panel.steps(), ..forecast })
+}
+
+impl Gsl {
+    /// Before a pass in which nothing is learned: every update is zero.
+    fn freeze(&mut self) {
+        self.restart();
+        self.params.learning_rate = 0.0;
+        self.params.batch = 1;
+        self.params.passes = 0;
+    }
+}
+
 /// Settings to try on this panel: windows up to a fifth of it, learning rates below the stability bound.
 /// `known_evidence` as in [`stability_bound`].
 pub fn candidates(panel: &Panel, base: &GslParams, known_evidence: bool) -> Result<Vec<GslParams>, Error> {
     let mut out = Vec::new();
     for window in [2, 10, 50, 200] {
-        if window > 2 && window > panel.steps() / 5 {
+        let longest = panel.episodes().ranges().map(|range| range.len()).max().unwrap_or(0);
+        if window > 2 && window > longest / 5 {
             continue;
         }
         let params = GslParams { window, ..base.clone() };

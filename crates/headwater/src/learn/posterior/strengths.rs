@@ -22,7 +22,7 @@ use crate::learn::method::Method;
 use crate::learn::regressors::DistinctAgents;
 use crate::learn::state_space::{self, SeriesSummary, StateSpaceParams};
 use crate::model::posterior::{EdgeInterval, Posterior, PosteriorDraw, interval, rounded};
-use crate::model::{self, ColumnDiagnostics, Innovation, Skill, Smoothing, WeightKind};
+use crate::model::{self, ColumnDiagnostics, EpisodeEvidence, Innovation, Skill, Smoothing, WeightKind};
 use crate::{Combination, Error, Evidence, Model, Panel, progress};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -78,13 +78,13 @@ pub(crate) fn applies(panel: &Panel, params: &StateSpaceParams) -> bool {
 }
 
 /// Whether a network is learned without expectation-maximisation, which takes N³ operations a step: strengths on a graph of
-/// more agents than that is good for.
+/// more agents than that is good for, in one episode.
 pub(crate) fn is_large(panel: &Panel, params: &StateSpaceParams) -> bool {
     let strengths = StateSpaceParams { weights: params.weights.or(Some(WeightKind::Strengths)), ..params.clone() };
-    panel.agents() > MOST_DENSE && applies(panel, &strengths)
+    panel.agents() > MOST_DENSE && panel.episodes().is_single() && applies(panel, &strengths)
 }
 
-/// The observations of one log-ratio of a panel, as one episode.
+/// The observations of one log-ratio of a panel, by episode.
 fn posts(panel: &Panel, ratio: usize, steps: usize) -> Posts {
     let agents = panel.agents();
     let (mut starts, mut observations) = (vec![0], Vec::new());
@@ -98,7 +98,8 @@ fn posts(panel: &Panel, ratio: usize, steps: usize) -> Posts {
         }
         starts.push(observations.len());
     }
-    Posts { agents, starts, observations, episodes: vec![0; steps] }
+    let episodes = (0..steps).map(|step| panel.episodes().at(step) as u32).collect();
+    Posts { agents, starts, observations, episodes }
 }
 
 /// A density with a start, and typical changes of its variables.
@@ -150,8 +151,10 @@ pub(crate) fn prepare(panel: &Panel, steps: usize, support: &[Vec<usize>], adapt
         let means: Vec<f64> = (0..agents).map(|agent| summary.series(number * agents + agent).0).collect();
         let counted = (0..agents).filter(|&agent| said[agent] >= FEW).map(|agent| means[agent]);
         let middle = median(counted.collect());
-        for agent in 0..agents {
-            start[places.levels().start + agent] = if said[agent] >= FEW { means[agent] } else { middle };
+        for (place, cell) in places.levels().enumerate().map(|(cell, place)| (place, cell)) {
+            let (episode, agent) = (cell / agents, cell % agents);
+            let usual = if said[agent] >= FEW { means[agent] } else { middle };
+            start[place] = own_level(panel, steps, number, episode, agent).unwrap_or(usual);
         }
         let drifts = target.drifts(&start, &attention);
         let centre = median(drifts.clone());
@@ -163,6 +166,17 @@ pub(crate) fn prepare(panel: &Panel, steps: usize, support: &[Vec<usize>], adapt
         scales[places.news()].fill(0.2);
     }
     Prepared { target, start, scales }
+}
+
+/// The mean of an agent in one of several episodes, where it speaks often enough in it.
+fn own_level(panel: &Panel, steps: usize, ratio: usize, episode: usize, agent: usize) -> Option<f64> {
+    if panel.episodes().is_single() {
+        return None;
+    }
+    let range = panel.episodes().range(episode);
+    let spoken: Vec<usize> = (range.start..range.end.min(steps)).filter(|&step| panel.posts(step, agent) > 0).collect();
+    let value = |step: &usize| panel.frame(*step)[(agent, ratio)];
+    (spoken.len() >= FEW).then(|| spoken.iter().map(value).sum::<f64>() / spoken.len() as f64)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -287,7 +301,7 @@ struct Draw {
     attention: Vec<f64>,
     adaptation: f64,
     centrality: Vec<f64>,
-    /// δL̄ of the first episode.
+    /// δL̄, the mean over the episodes.
     drifts: Vec<f64>,
     shares: Vec<f64>,
     news: Vec<f64>,
@@ -302,14 +316,34 @@ fn combination(support: &Support, weights: &[f64]) -> Result<Combination, Error>
     Combination::from_triplets(triplets.collect(), support.agents())
 }
 
+/// The drifts of the agents, by episode, averaged over the episodes: each weighs as much as the steps at which the agent spoke
+/// in it.
+fn mean_over_episodes(target: &StrengthsTarget, by_episode: &[f64]) -> Vec<f64> {
+    let (agents, posts) = (target.support.agents(), &target.ratios[0].posts);
+    let episodes = posts.episode_count();
+    if episodes == 1 {
+        return by_episode.to_vec();
+    }
+    let mut spoken = vec![0.0; agents * episodes];
+    for (step, &episode) in posts.episodes.iter().enumerate() {
+        let here = &posts.observations[posts.starts[step]..posts.starts[step + 1]];
+        here.iter().for_each(|one| spoken[episode as usize * agents + one.agent as usize] += 1.0);
+    }
+    let mean = |agent: usize| {
+        let all = || (0..episodes).map(|episode| episode * agents + agent);
+        all().map(|cell| spoken[cell] * by_episode[cell]).sum::<f64>() / all().map(|cell| spoken[cell]).sum::<f64>()
+    };
+    (0..agents).map(mean).collect()
+}
+
 fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<Draw, Error> {
     let point = &*target.pinned(point);
     let attention = Attention::new(&target.support, point);
     let agents = target.support.agents();
     let weights: Vec<f64> = attention.weights.iter().map(|weight| weight / attention.keep).collect();
     let centrality = combination(&target.support, &weights)?.centrality()?.values;
-    let mut drifts = target.drifts(point, &attention);
-    drifts.truncate(agents);
+    let by_episode = target.drifts(point, &attention);
+    let drifts = mean_over_episodes(target, &by_episode[..agents * target.ratios[0].posts.episode_count()]);
     let influence: Vec<f64> = centrality.iter().zip(&drifts).map(|(u, drift)| u * drift).collect();
     let places = target.ratio(0);
     Ok(Draw {
@@ -323,10 +357,46 @@ fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<Draw, Error> {
     })
 }
 
+/// Sums of the drifts of each episode over all draws, where there are several.
+struct EpisodeDrifts {
+    /// Name and number of steps.
+    episodes: Vec<(String, usize)>,
+    sums: Vec<f64>,
+    draws: usize,
+}
+
+impl EpisodeDrifts {
+    fn new(panel: &Panel) -> Self {
+        let several = panel.episodes().ranges().enumerate().filter(|_| !panel.episodes().is_single());
+        let episodes: Vec<(String, usize)> =
+            several.map(|(number, range)| (panel.episodes().label(number), range.len())).collect();
+        EpisodeDrifts { sums: vec![0.0; episodes.len() * panel.agents()], episodes, draws: 0 }
+    }
+
+    fn add(&mut self, target: &StrengthsTarget, point: &[f64]) {
+        if !self.episodes.is_empty() {
+            let point = &*target.pinned(point);
+            let drifts = target.drifts(point, &Attention::new(&target.support, point));
+            self.sums.iter_mut().zip(&drifts).for_each(|(sum, drift)| *sum += drift);
+            self.draws += 1;
+        }
+    }
+
+    /// The evidence of each episode.
+    fn evidence(&self, agents: usize, adaptation: f64) -> Option<Vec<EpisodeEvidence>> {
+        let mean = |sum: &f64| vec![sum / (self.draws as f64 * adaptation)];
+        let one = |((name, steps), sums): (&(String, usize), &[f64])| {
+            EpisodeEvidence::new(name.clone(), *steps, sums.iter().map(mean).collect())
+        };
+        (self.draws > 0).then(|| self.episodes.iter().zip(self.sums.chunks(agents)).map(one).collect())
+    }
+}
+
 /// Draws by chain.
 pub(crate) struct StrengthsPosterior {
     support: Support,
     chains: Vec<Vec<Draw>>,
+    episodes: EpisodeDrifts,
     effective_size: f64,
     r_hat: f64,
     /// Whether the draws are from the normal law about the maximum.
@@ -345,7 +415,7 @@ pub(crate) fn sample(
     if prepared.target.audience.is_some() {
         let metric = search(&mut prepared, sampling.seed)?;
         let shift = shift(&prepared.target, &metric, sampling.seed)?;
-        run(prepared.target, metric, &shift, sampling)
+        run(panel, prepared.target, metric, &shift, sampling)
     } else {
         let stage = progress::stage(APPROXIMATING, most_evaluations(prepared.target.size()));
         let done = AtomicU64::new(0);
@@ -353,7 +423,7 @@ pub(crate) fn sample(
             approximate(&mut prepared, &|groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups))?;
         drop(stage);
         let shift = vec![0.0; prepared.start.len()];
-        run(prepared.target, scaling, &shift, sampling)
+        run(panel, prepared.target, scaling, &shift, sampling)
     }
 }
 
@@ -376,6 +446,7 @@ fn moved(point: &[f64], by: &[f64]) -> Vec<f64> {
 
 /// Runs the chains; the draws are moved by `shift`.
 fn run<M: Metric>(
+    panel: &Panel,
     mut target: StrengthsTarget,
     metric: M,
     shift: &[f64],
@@ -387,6 +458,7 @@ fn run<M: Metric>(
     let mut posterior = StrengthsPosterior {
         chains: (0..count).map(|_| Vec::new()).collect(),
         support: target.support.clone(),
+        episodes: EpisodeDrifts::new(panel),
         effective_size: 0.0,
         r_hat: f64::INFINITY,
         normal: false,
@@ -407,10 +479,11 @@ fn run<M: Metric>(
     for number in 1..=sampling.draws {
         chains.advance(&target, false)?;
         stage.at((WARM_UP + number.min(expected)) as u64);
-        let draws: Vec<Result<Draw, Error>> =
-            chains.points().into_par_iter().map(|point| derive(&target, &moved(&point, shift))).collect();
-        for (kept, draw) in posterior.chains.iter_mut().zip(draws) {
+        let points: Vec<Vec<f64>> = chains.points().iter().map(|point| moved(point, shift)).collect();
+        let draws: Vec<Result<Draw, Error>> = points.par_iter().map(|point| derive(&target, point)).collect();
+        for ((kept, draw), point) in posterior.chains.iter_mut().zip(draws).zip(&points) {
             kept.push(draw?);
+            posterior.episodes.add(&target, point);
         }
         let finishing = progress::finishing() && number >= 4;
         if number % BETWEEN_CHECKS == 0 || number == sampling.draws || finishing {
@@ -425,6 +498,7 @@ fn run<M: Metric>(
 
 /// Independent draws from the normal law with the curvature of the metric about the maximum.
 fn normal_draws(
+    panel: &Panel,
     target: &StrengthsTarget,
     metric: &ArrowMetric,
     shift: &[f64],
@@ -447,6 +521,7 @@ fn normal_draws(
     Ok(StrengthsPosterior {
         support: target.support.clone(),
         chains: vec![draws.into_iter().collect::<Result<_, _>>()?],
+        episodes: EpisodeDrifts::new(panel),
         effective_size: sampling.draws as f64,
         r_hat: 1.0,
         normal: true,
@@ -483,12 +558,13 @@ pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, E
     let posterior = match &params.sampling {
         Some(sampling) if work <= MOST_SAMPLED => {
             sampling.check()?;
-            run(target, metric, &shift, sampling)?
+            run(panel, target, metric, &shift, sampling)?
         }
-        Some(sampling) => normal_draws(&target, &metric, &shift, sampling)?,
+        Some(sampling) => normal_draws(panel, &target, &metric, &shift, sampling)?,
         None => StrengthsPosterior {
             support: target.support.clone(),
             chains: vec![vec![draw]],
+            episodes: EpisodeDrifts::new(panel),
             effective_size: 0.0,
             r_hat: f64::INFINITY,
             normal: false,
@@ -552,7 +628,8 @@ fn smoothed(panel: &Panel, target: &StrengthsTarget, point: &[f64]) -> Result<Pa
 /// Skill of forecasts of the last fifth of a panel, by the approximate maximum for the rest.
 pub(crate) fn forecast_skill(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
     let seed = params.sampling.unwrap_or_default().seed;
-    let seen = state_space::first_held_out(panel);
+    // Without episodes the steps that are seen come first.
+    let seen = panel.steps() - panel.held_out_steps().scored.len();
     if state_space::check(panel, seen, params).is_err() {
         return Ok(None);
     }
@@ -700,6 +777,7 @@ impl StrengthsPosterior {
             let others = (0..agents).filter(|&listener| self.support.of(listener).len() > 1);
             smoothing.self_weight = Some(median(others.map(own).collect()));
         }
+        model.diagnostics.episodes = self.episodes.evidence(agents, model.adaptation);
         model.diagnostics.posterior = Some(self.summary());
         Ok(())
     }

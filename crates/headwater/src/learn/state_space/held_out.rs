@@ -7,7 +7,8 @@ use crate::learn::common_trend::CommonTrend;
 use crate::model::{Skill, WeightKind, WeightsSelection};
 use crate::{Combination, Error, Panel};
 
-/// Forecasts of the last fifth of a panel by a fit to the rest.
+/// Forecasts of the last fifth of a panel by a fit to the rest: the last fifth of each episode where all are at least ten
+/// steps long, otherwise the last fifth of the episodes.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldOut {
     pub(crate) skill: Option<Skill>,
@@ -48,7 +49,7 @@ fn beyond_common(
 ) -> Result<Option<Skill>, Error> {
     let Some(skill) = found.skill else { return Ok(None) };
     let groups = params.common.clone().unwrap_or_else(|| vec![0; panel.agents()]);
-    let trend = CommonTrend::from_panel(panel, first_held_out(panel), &groups);
+    let trend = CommonTrend::from_panel(panel, &panel.held_out_steps().seen, &groups);
     let rival = alone(panel, Some(&trend));
     let network = match &params.common {
         Some(_) => found.error,
@@ -105,51 +106,50 @@ pub(crate) fn choose_observed(
     Ok(WeightsChoice { selection, skill: beyond_common(panel, &with(chosen), &found, each)? })
 }
 
-/// The first step of a panel that is held out.
-pub(crate) fn first_held_out(panel: &Panel) -> usize {
-    panel.steps() - panel.steps().div_ceil(5)
-}
-
 pub(crate) fn held_out(panel: &Panel, params: &StateSpaceParams) -> Result<HeldOut, Error> {
     held_out_observed(panel, params, &|| ())
 }
 
 fn held_out_observed(panel: &Panel, params: &StateSpaceParams, each: RoundReport<'_>) -> Result<HeldOut, Error> {
-    let seen = first_held_out(panel);
-    let mut learner = StateSpaceLearner::with_steps(panel, seen, params)?;
+    let seen = panel.held_out_steps().seen;
+    let mut learner = StateSpaceLearner::with_seen(panel, &seen, params)?;
     learner.run_observed(each)?;
-    let error = forecast_error(panel, &learner.forecasts()?);
+    let error = forecast_error(panel, &learner.forecasts(panel, &seen)?);
     Ok(HeldOut { skill: skill_of(panel, error), combination: learner.combination()?, error })
 }
 
-/// Skill of forecasts of the last fifth of a panel with this summed squared error.
+/// Skill of forecasts of the held-out steps of a panel with this summed squared error.
 pub(crate) fn skill_of(panel: &Panel, error: f64) -> Option<Skill> {
-    let seen = first_held_out(panel);
+    let scored = panel.held_out_steps().scored;
     let own_past = alone(panel, None);
     let (carried, _) = panel.clone().carry_forward();
-    let persistence = squared_error(panel, seen, |step, cell| carried.cells()[(step - 1) * panel.width() + cell]);
+    let persistence = squared_error(panel, &scored, |step, cell| carried.cells()[(step - 1) * panel.width() + cell]);
     (own_past > 0.0 && persistence > 0.0).then(|| Skill {
         against_persistence: 1.0 - error / persistence,
         against_own_past: 1.0 - error / own_past,
         beyond_common: None,
-        steps: panel.steps() - seen,
+        steps: scored.len(),
     })
 }
 
 /// Squared error of each agent's own past, perhaps with the trend, on the held-out steps.
 fn alone(panel: &Panel, trend: Option<&CommonTrend>) -> f64 {
-    let seen = first_held_out(panel);
-    forecast_error(panel, &ar_baseline::forecasts(panel, seen, &SeriesSummary::from_panel(panel, seen), trend))
+    let seen = panel.held_out_steps().seen;
+    let known = panel.kept(&seen);
+    forecast_error(
+        panel,
+        &ar_baseline::forecasts(panel, &seen, &SeriesSummary::from_panel(&known, known.steps()), trend),
+    )
 }
 
 fn forecast_error(panel: &Panel, forecasts: &[f64]) -> f64 {
-    squared_error(panel, first_held_out(panel), |step, cell| forecasts[step * panel.width() + cell])
+    squared_error(panel, &panel.held_out_steps().scored, |step, cell| forecasts[step * panel.width() + cell])
 }
 
-/// Summed squared errors of forecasts of the observations from a step on.
-fn squared_error(panel: &Panel, from: usize, forecast: impl Fn(usize, usize) -> f64) -> f64 {
+/// Summed squared errors of forecasts of the observations of these steps.
+fn squared_error(panel: &Panel, steps: &[usize], forecast: impl Fn(usize, usize) -> f64) -> f64 {
     let mut error = 0.0;
-    for step in from..panel.steps() {
+    for &step in steps {
         for cell in (0..panel.width()).filter(|cell| panel.posts(step, cell % panel.agents()) > 0) {
             error += (panel.cells()[step * panel.width() + cell] - forecast(step, cell)).powi(2);
         }

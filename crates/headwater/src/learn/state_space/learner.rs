@@ -1,15 +1,20 @@
 //! Expectation-maximisation, round by round.
 
-use super::parameters::{Parameters, extrapolated};
+use super::parameters::{Parameters, extrapolated, in_all};
 use super::{StateSpaceParams, check};
+use crate::learn::blocks::Blocks;
+use crate::learn::common_trend::CommonTrend;
 use crate::learn::fit;
 use crate::learn::kalman::Smoothed;
 use crate::learn::method::Method;
 use crate::learn::regressors::{DistinctAgents, Regressors};
 use crate::learn::strengths::Strengths;
 use crate::learn::whitened;
-use crate::model::{self, ColumnDiagnostics, Common, Diagnostics, Innovation, Smoothing, Track};
+use crate::model::{self, ColumnDiagnostics, Common, Diagnostics, EpisodeEvidence, Innovation, Smoothing, Track};
 use crate::{Combination, Error, Evidence, Model, Panel};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Result of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,9 +41,10 @@ pub struct Round {
 /// ```
 #[derive(Debug)]
 pub struct StateSpaceLearner<'a> {
-    panel: &'a Panel,
-    /// Frames used, from the first.
-    steps: usize,
+    /// What is learned from.
+    panel: Cow<'a, Panel>,
+    /// One block of transitions for each episode.
+    blocks: Blocks,
     pub(super) params: StateSpaceParams,
     pub(super) distinct: DistinctAgents,
     beliefs: usize,
@@ -53,12 +59,17 @@ pub struct StateSpaceLearner<'a> {
 impl<'a> StateSpaceLearner<'a> {
     /// Prepares a fit to a whole panel.
     pub fn new(panel: &'a Panel, params: &StateSpaceParams) -> Result<Self, Error> {
-        StateSpaceLearner::with_steps(panel, panel.steps(), params)
+        StateSpaceLearner::of_part(panel, Cow::Borrowed(panel), params)
     }
 
-    /// Prepares a fit to the first steps of a panel.
-    pub(crate) fn with_steps(panel: &'a Panel, steps: usize, params: &StateSpaceParams) -> Result<Self, Error> {
-        check(panel, steps, params)?;
+    /// Prepares a fit to the first steps of each episode, so many as `seen`.
+    pub(crate) fn with_seen(panel: &'a Panel, seen: &[usize], params: &StateSpaceParams) -> Result<Self, Error> {
+        StateSpaceLearner::of_part(panel, Cow::Owned(panel.kept(seen)), params)
+    }
+
+    /// Prepares a fit to a part of a panel.
+    fn of_part(panel: &'a Panel, part: Cow<'a, Panel>, params: &StateSpaceParams) -> Result<Self, Error> {
+        check(panel, part.steps(), params)?;
         let distinct = DistinctAgents::from_panel(&panel.clone().carry_forward().0);
         if distinct.regressors.is_empty() {
             return Err(Error::Undefined {
@@ -66,12 +77,12 @@ impl<'a> StateSpaceLearner<'a> {
                 reason: "no agent's beliefs change: there is nothing to learn from".into(),
             });
         }
-        let beliefs: usize =
-            (0..steps).map(|step| (0..panel.agents()).filter(|&agent| panel.posts(step, agent) > 0).count()).sum();
-        let state = Parameters::first(panel, steps, params, &distinct);
+        let spoken = |step: usize| (0..part.agents()).filter(|&agent| part.posts(step, agent) > 0).count();
+        let beliefs: usize = (0..part.steps()).map(spoken).sum();
+        let state = Parameters::first(&part, params, &distinct);
         Ok(StateSpaceLearner {
-            panel,
-            steps,
+            blocks: Blocks::of_episodes(&part),
+            panel: part,
             params: params.clone(),
             distinct,
             beliefs: beliefs * panel.ratios(),
@@ -89,21 +100,21 @@ impl<'a> StateSpaceLearner<'a> {
     pub fn round(&mut self) -> Result<Round, Error> {
         let fallback = self.fallback.take();
         let mut from_extrapolation = fallback.is_some();
-        let mut filtered = self.state.filtered(self.panel, self.steps);
+        let mut filtered = self.state.filtered(&self.panel);
         if let Some(fallback) = fallback {
             let reached = self.latest.map_or(f64::NEG_INFINITY, |latest| latest.log_likelihood);
             if !filtered.as_ref().is_ok_and(|(log_likelihood, _)| *log_likelihood >= reached) {
                 self.state = fallback;
                 from_extrapolation = false;
-                filtered = self.state.filtered(self.panel, self.steps);
+                filtered = self.state.filtered(&self.panel);
             }
         }
         let (log_likelihood, filtered) = filtered?;
-        let smoothed = self.state.dynamics.smooth(self.panel, &filtered, &[1, self.steps])?;
+        let smoothed = self.state.dynamics.smooth(&self.panel, &filtered, &self.blocks.ranges)?;
         drop(filtered);
         let begun = std::mem::take(&mut self.begun);
         let before = self.state.numbers(&self.params);
-        self.state.maximise(&smoothed, &self.params, &self.distinct);
+        self.state.maximise(&self.panel, &smoothed, &self.params, &self.distinct)?;
         match begun {
             None => self.begun = Some(before),
             Some(first) => {
@@ -154,14 +165,14 @@ impl<'a> StateSpaceLearner<'a> {
         self.latest.is_some_and(|latest| latest.converged || latest.number >= self.params.rounds)
     }
 
-    /// Log-likelihood and smoothed moments in this many blocks, for resampling.
-    pub(super) fn smoothed(&self, stretches: usize) -> Result<(f64, Smoothed), Error> {
-        let filtered = self.state.dynamics.filter(self.panel, self.steps, true)?;
-        let smoothed = self.state.dynamics.smooth(self.panel, &filtered, &borders(self.steps, stretches))?;
+    /// Log-likelihood and smoothed moments in these blocks.
+    pub(super) fn smoothed(&self, blocks: &Blocks) -> Result<(f64, Smoothed), Error> {
+        let filtered = self.state.dynamics.filter(&self.panel, self.panel.steps(), true)?;
+        let smoothed = self.state.dynamics.smooth(&self.panel, &filtered, &blocks.ranges)?;
         Ok((filtered.log_likelihood, smoothed))
     }
 
-    /// Mean and variance of the beliefs of the first frame, as fitted.
+    /// Mean and variance of the beliefs of the first frame, as fitted; of several long episodes the means of each.
     pub fn start(&self) -> (&[f64], &[f64]) {
         (&self.state.dynamics.start, &self.state.dynamics.spread)
     }
@@ -175,8 +186,11 @@ impl<'a> StateSpaceLearner<'a> {
     pub fn model(&mut self) -> Result<Model, Error> {
         self.settle();
         let (agents, ratios) = (self.panel.agents(), self.panel.ratios());
-        let (log_likelihood, smoothed) = self.smoothed(1)?;
+        let (log_likelihood, smoothed) = self.smoothed(&self.blocks)?;
+        let moments = in_all(&self.panel, &smoothed.stretches)?;
         let believed = Panel::complete(self.panel.roster().clone(), smoothed.frames)?;
+        let believed = believed.with_episodes_of(&self.panel)?;
+        let transitions = self.panel.episodes().transitions();
         let combination = self.combination()?;
         let dynamics = &self.state.dynamics;
         let (sum, adaptation) = (self.state.sum, 1.0 - self.state.sum);
@@ -186,7 +200,7 @@ impl<'a> StateSpaceLearner<'a> {
             (0..ratios * ratios).map(move |cell| block[(cell / ratios, cell % ratios)] / (adaptation * adaptation))
         };
         let evidence =
-            (0..agents * ratios).map(|cell| dynamics.drift[cell % ratios * agents + cell / ratios] / adaptation);
+            (0..agents * ratios).map(|cell| self.state.mean_drift(cell % ratios * agents + cell / ratios) / adaptation);
         let mut model = Model {
             roster: self.panel.roster().clone(),
             combination,
@@ -200,12 +214,8 @@ impl<'a> StateSpaceLearner<'a> {
             track: Track::default(),
         };
         whitened::silence_the_still(&mut model, &self.distinct)?;
-        let design = Regressors::from_moments(
-            &smoothed.stretches[0],
-            &self.distinct,
-            self.params.support.as_deref(),
-            (0..agents).collect(),
-        );
+        let design =
+            Regressors::from_moments(&moments, &self.distinct, self.params.support.as_deref(), (0..agents).collect());
         let precisions = design.each(|position| {
             let listener_moments = design.listener_moments(position);
             whitened::Precision::from_moments(
@@ -220,17 +230,12 @@ impl<'a> StateSpaceLearner<'a> {
             columns[agent].condition = precision.condition;
             columns[agent].weight_error = precision.sound().map(|precision| precision.weight_error / sum);
             let covariance = &dynamics.innovation[agent];
-            let found = whitened::evidence_errors(
-                Some(precision),
-                covariance,
-                self.steps - 1,
-                model.evidence.agent(agent),
-                0.0,
-            );
+            let found =
+                whitened::evidence_errors(Some(precision), covariance, transitions, model.evidence.agent(agent), 0.0);
             errors[agent] = found.into_iter().map(|error| error / adaptation).collect();
         }
         let round = self.latest.unwrap_or(Round { number: 0, log_likelihood, gain: None, converged: false });
-        let mut warnings = self.distinct.warnings(self.panel);
+        let mut warnings = self.distinct.warnings(&self.panel);
         if !round.converged {
             warnings.push(format!(
                 "the fit ended at its largest number of rounds, {}, while the estimates were still moving: the shares are not final, and more rounds would change them a little",
@@ -240,9 +245,10 @@ impl<'a> StateSpaceLearner<'a> {
         model.diagnostics = Diagnostics {
             columns,
             column_sum_spread: None,
-            evidence_steps: Some(self.steps - 1),
+            evidence_steps: Some(transitions),
             evidence_errors: Some(errors),
-            steps: Some(self.steps),
+            steps: Some(self.panel.steps()),
+            episodes: self.evidence_by_episode(),
             smoothing: Some(Smoothing {
                 log_likelihood,
                 rounds: round.number,
@@ -265,13 +271,36 @@ impl<'a> StateSpaceLearner<'a> {
         Ok(model)
     }
 
-    /// T × D forecasts of every frame from the frames before it, seen or not.
-    pub(super) fn forecasts(&self) -> Result<Vec<f64>, Error> {
-        Ok(self.state.dynamics.filter(self.panel, self.panel.steps(), false)?.forecast)
+    /// The evidence of each episode, where they are long enough to have one of their own; an agent that is absent has none,
+    /// and gets the mean of the others.
+    fn evidence_by_episode(&self) -> Option<Vec<EpisodeEvidence>> {
+        let (panel, agents, ratios) = (&self.panel, self.panel.agents(), self.panel.ratios());
+        let (episodes, adaptation) = (panel.episodes(), 1.0 - self.state.sum);
+        if !episodes.have_own_levels() {
+            return None;
+        }
+        let absences = panel.absences();
+        let one = |(number, range): (usize, Range<usize>)| {
+            let drift = |agent: usize, ratio: usize| {
+                let cell = ratio * agents + agent;
+                match (self.distinct.constant[agent], absences.contains(&(agent, number))) {
+                    (true, _) => 0.0,
+                    (false, true) => self.state.mean_drift(cell),
+                    (false, false) => self.state.dynamics.drift[number * agents * ratios + cell],
+                }
+            };
+            let row = |agent: usize| (0..ratios).map(|ratio| drift(agent, ratio) / adaptation).collect();
+            EpisodeEvidence::new(episodes.label(number), range.len(), (0..agents).map(row).collect())
+        };
+        Some(episodes.ranges().enumerate().map(one).collect())
     }
-}
 
-/// Borders of this many blocks of transitions of nearly equal length.
-pub(super) fn borders(steps: usize, stretches: usize) -> Vec<usize> {
-    (0..=stretches).map(|border| 1 + border * (steps - 1) / stretches).collect()
+    /// T × D forecasts of every frame of a panel from the frames before it, where this one was learned from a part of it. At
+    /// the first step of an episode it is the mean that an episode starts with.
+    pub(super) fn forecasts(&mut self, whole: &Panel, seen: &[usize]) -> Result<Vec<f64>, Error> {
+        if let Some(found) = &mut self.state.dynamics.trend_loading {
+            found.trend = Arc::new(CommonTrend::from_panel(whole, seen, &found.trend.groups));
+        }
+        Ok(self.state.dynamics.filter(whole, whole.steps(), false)?.forecast)
+    }
 }

@@ -16,7 +16,7 @@ mod resampling;
 mod summary;
 
 pub use held_out::{WeightsChoice, choose, skill};
-pub(crate) use held_out::{choose_observed, first_held_out, held_out, skill_observed, skill_of};
+pub(crate) use held_out::{choose_observed, held_out, skill_observed, skill_of};
 pub use learner::{Round, StateSpaceLearner};
 pub(crate) use parameters::inverted;
 pub(crate) use resampling::Resampling;

@@ -2,6 +2,7 @@
 
 use super::StateSpaceParams;
 use super::summary::{SMALLEST_VARIANCE, SeriesSummary};
+use crate::learn::blocks::{Blocks, Centre};
 use crate::learn::common_trend::CommonTrend;
 use crate::learn::fit;
 use crate::learn::gsl::Constraint;
@@ -11,7 +12,7 @@ use crate::learn::regressors::{DistinctAgents, Regressors};
 use crate::learn::simplex;
 use crate::learn::strengths::{self, Strengths};
 use crate::learn::whitened::{self, Estimate};
-use crate::model::WeightKind;
+use crate::model::{EpisodeEvidence, WeightKind};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use faer::Mat;
 use std::sync::Arc;
@@ -44,6 +45,42 @@ pub(super) struct Parameters {
     pub(super) penalty: f64,
     /// For each speaker its mean weight, relative to equal weights.
     pub(super) common: Vec<f64>,
+    /// Share of each level of the episodes in the evidence of an agent, N numbers each.
+    shares: Vec<f64>,
+}
+
+/// How many steps each episode has.
+pub(super) fn all_steps(panel: &Panel) -> Vec<usize> {
+    panel.episodes().ranges().map(|range| range.len()).collect()
+}
+
+/// The moments of all episodes from those of each, about the levels that they have.
+pub(super) fn in_all(panel: &Panel, episodes: &[Moments]) -> Result<Moments, Error> {
+    let centre = if panel.episodes().have_own_levels() { Centre::Episode } else { Centre::Shared };
+    let numbers: Vec<usize> = (0..episodes.len()).collect();
+    Blocks::of_episodes(panel).sum(episodes, &numbers, centre)
+}
+
+/// Share of each level in the evidence of an agent: that of the steps at which the agent spoke.
+fn level_shares(panel: &Panel) -> Vec<f64> {
+    let (agents, episodes) = (panel.agents(), panel.episodes());
+    let mut shares = vec![0.0; agents * episodes.level_count()];
+    for (number, range) in episodes.ranges().enumerate() {
+        for agent in 0..agents {
+            let spoken = range.clone().filter(|step| panel.posts(*step, agent) > 0).count();
+            shares[episodes.level(number) * agents + agent] += spoken as f64;
+        }
+    }
+    for agent in 0..agents {
+        let all: f64 = shares.iter().skip(agent).step_by(agents).sum();
+        let equal = 1.0 / episodes.level_count() as f64;
+        shares
+            .iter_mut()
+            .skip(agent)
+            .step_by(agents)
+            .for_each(|share| *share = if all > 0.0 { *share / all } else { equal });
+    }
+    shares
 }
 
 /// Squared extrapolation of three successive parameter vectors (SQUAREM, Varadhan and Roland).
@@ -58,8 +95,8 @@ pub(super) fn extrapolated(first: &[f64], second: &[f64], third: &[f64]) -> Vec<
 
 impl Parameters {
     /// The penalised log-likelihood, and the filtered beliefs.
-    pub(super) fn filtered(&self, panel: &Panel, steps: usize) -> Result<(f64, Filtered), Error> {
-        let filtered = self.dynamics.filter(panel, steps, true)?;
+    pub(super) fn filtered(&self, panel: &Panel) -> Result<(f64, Filtered), Error> {
+        let filtered = self.dynamics.filter(panel, panel.steps(), true)?;
         Ok((filtered.log_likelihood - self.penalty, filtered))
     }
 
@@ -89,7 +126,7 @@ impl Parameters {
         if numbers.iter().any(|number| !number.is_finite()) {
             return false;
         }
-        let (size, blocks) = (agents * ratios, (agents + 1) * ratios * ratios);
+        let (size, blocks) = (self.dynamics.drift.len(), (agents + 1) * ratios * ratios);
         let loadings = self.dynamics.trend_loading.as_ref().map_or(0, |trend_loading| trend_loading.loading.len());
         let (head, rest) = numbers.split_at(1 + 2 * size);
         let (loading, rest) = rest.split_at(loadings);
@@ -137,26 +174,26 @@ impl Parameters {
         true
     }
 
-    pub(super) fn first(panel: &Panel, steps: usize, params: &StateSpaceParams, distinct: &DistinctAgents) -> Self {
+    pub(super) fn first(panel: &Panel, params: &StateSpaceParams, distinct: &DistinctAgents) -> Self {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
-        let summary = SeriesSummary::from_panel(panel, steps);
+        let summary = SeriesSummary::from_panel(panel, panel.steps());
         let spread: Vec<f64> = (0..size).map(|cell| summary.series(cell).1).collect();
         let news = |agent: usize| {
             Mat::from_fn(ratios, ratios, |h, g| if h == g { FIRST_NEWS * spread[h * agents + agent] } else { 0.0 })
         };
         let trend_loading = params.common.as_ref().map(|groups| {
-            let trend = CommonTrend::from_panel(panel, steps, groups);
+            let trend = CommonTrend::from_panel(panel, &all_steps(panel), groups);
             TrendLoading { loading: vec![0.0; trend.count * ratios], trend: Arc::new(trend) }
         });
         let dynamics = Dynamics {
             agents,
             ratios,
             hears: Mat::zeros(agents, agents),
-            drift: vec![0.0; size],
+            drift: vec![0.0; summary.levels.len()],
             innovation: (0..agents).map(news).collect(),
             noise: summary.noise,
-            start: summary.means,
+            start: summary.levels,
             spread,
             trend_loading,
         };
@@ -175,16 +212,19 @@ impl Parameters {
             let total: f64 = speakers.iter().map(|&speaker| weight(speaker)).sum();
             speakers.iter().map(|&speaker| sum * weight(speaker) / total).collect()
         });
-        let mut state = Parameters { dynamics, sum, columns, strengths, common: vec![0.0; agents], penalty: 0.0 };
+        let shares = level_shares(panel);
+        let mut state =
+            Parameters { dynamics, sum, columns, strengths, common: vec![0.0; agents], penalty: 0.0, shares };
         state.pool(&design, params);
         state.write_hears(&design, distinct);
-        let means = state.dynamics.start.clone();
-        state.write_drift(&means, &means);
+        for (level, means) in state.dynamics.start.clone().chunks(size).enumerate() {
+            state.write_drift(level, means, means);
+        }
         state
     }
 
-    /// Takes the parameters from a model.
-    pub(super) fn take(&mut self, model: &Model, params: &StateSpaceParams, distinct: &DistinctAgents) {
+    /// Takes the parameters from a model of the same panel.
+    pub(super) fn take(&mut self, panel: &Panel, model: &Model, params: &StateSpaceParams, distinct: &DistinctAgents) {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let nothing = Moments::empty(agents, ratios);
         let design = Regressors::from_moments(&nothing, distinct, params.support.as_deref(), (0..agents).collect());
@@ -198,8 +238,19 @@ impl Parameters {
         });
         self.pool(&design, params);
         self.write_hears(&design, distinct);
-        for cell in 0..agents * ratios {
-            self.dynamics.drift[cell] = model.adaptation * model.evidence.agent(cell % agents)[cell / agents];
+        let episodes = panel.episodes();
+        for level in 0..episodes.level_count() {
+            let own = model.diagnostics.episodes.as_ref().filter(|_| episodes.have_own_levels());
+            let own = own.and_then(|known| known.iter().find(|known| known.episode == episodes.label(level)));
+            let fits = |own: &&EpisodeEvidence| {
+                own.evidence.len() == agents && own.evidence.iter().all(|row| row.len() == ratios)
+            };
+            let own = own.filter(fits);
+            for cell in 0..agents * ratios {
+                let (agent, ratio) = (cell % agents, cell / agents);
+                let evidence = own.map_or_else(|| model.evidence.agent(agent)[ratio], |own| own.evidence[agent][ratio]);
+                self.dynamics.drift[level * agents * ratios + cell] = model.adaptation * evidence;
+            }
         }
         if let Some(innovation) = &model.innovation {
             for agent in 0..agents {
@@ -247,28 +298,85 @@ impl Parameters {
         self.dynamics.hears = hears;
     }
 
-    /// d = ȳ − Bᵀx̄.
-    pub(super) fn write_drift(&mut self, mean_x: &[f64], mean_y: &[f64]) {
+    /// d = ȳ − Bᵀx̄ of a level.
+    pub(super) fn write_drift(&mut self, level: usize, mean_x: &[f64], mean_y: &[f64]) {
         let heard = self.dynamics.heard(faer::MatRef::from_column_major_slice(mean_x, mean_x.len(), 1));
-        self.dynamics.drift = mean_y.iter().zip(heard.col_as_slice(0)).map(|(y, heard)| y - heard).collect();
+        let drift = &mut self.dynamics.drift[level * mean_x.len()..(level + 1) * mean_x.len()];
+        drift.iter_mut().zip(mean_y.iter().zip(heard.col_as_slice(0))).for_each(|(d, (y, heard))| *d = y - heard);
+    }
+
+    /// Moves these parameters to resampled posts, of which `fresh` was made: to these episodes, where episodes with levels of
+    /// their own were drawn.
+    pub(super) fn move_to(&mut self, fresh: &Parameters, episodes: Option<&[usize]>) {
+        let size = self.dynamics.agents * self.dynamics.ratios;
+        if let Some(episodes) = episodes {
+            for levels in [&mut self.dynamics.drift, &mut self.dynamics.start] {
+                *levels =
+                    episodes.iter().flat_map(|&level| levels[level * size..(level + 1) * size].to_vec()).collect();
+            }
+        }
+        self.shares.clone_from(&fresh.shares);
+        if let (Some(found), Some(fresh)) = (&mut self.dynamics.trend_loading, &fresh.dynamics.trend_loading) {
+            found.trend = fresh.trend.clone();
+        }
+    }
+
+    /// One level instead of those of episodes: its drift is that of these moments.
+    pub(super) fn average_levels(&mut self) {
+        let (agents, size) = (self.dynamics.agents, self.dynamics.agents * self.dynamics.ratios);
+        self.dynamics.drift.truncate(size);
+        self.dynamics.start.truncate(size);
+        self.shares = vec![1.0; agents];
+    }
+
+    /// The mean drift over the levels of the episodes.
+    pub(super) fn mean_drift(&self, cell: usize) -> f64 {
+        let (agents, size) = (self.dynamics.agents, self.dynamics.agents * self.dynamics.ratios);
+        let levels = self.dynamics.drift.chunks(size).zip(self.shares.chunks(agents));
+        levels.map(|(drift, share)| share[cell % agents] * drift[cell]).sum()
     }
 
     /// Maximisation step: the likeliest parameters given the smoothed beliefs.
-    pub(super) fn maximise(&mut self, smoothed: &Smoothed, params: &StateSpaceParams, distinct: &DistinctAgents) {
+    pub(super) fn maximise(
+        &mut self,
+        panel: &Panel,
+        smoothed: &Smoothed,
+        params: &StateSpaceParams,
+        distinct: &DistinctAgents,
+    ) -> Result<(), Error> {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
-        let moments = &smoothed.stretches[0];
-        let design = Regressors::from_moments(moments, distinct, params.support.as_deref(), (0..agents).collect());
-        self.listen(&design, params, distinct);
-        self.follow(&smoothed.frames, distinct);
+        let (size, episodes) = (agents * ratios, panel.episodes());
+        let moments = in_all(panel, &smoothed.stretches)?;
+        let design = Regressors::from_moments(&moments, distinct, params.support.as_deref(), (0..agents).collect());
+        let own: &[Moments] = if episodes.have_own_levels() { &smoothed.stretches } else { &[] };
+        self.listen(&design, own, params, distinct);
+        self.follow(panel, &smoothed.frames, distinct);
         let (sum, count) = &smoothed.noise;
         let largest = (0..ratios).map(|h| sum[(h, h)] / *count as f64).fold(0.0, f64::max);
         let noise = Mat::from_fn(ratios, ratios, |h, g| sum[(h, g)] / *count as f64);
         self.dynamics.noise = fit::powered(&noise, |value, _| value.max(SMALLEST_VARIANCE * largest));
-        self.dynamics.start.copy_from_slice(&smoothed.frames[..agents * ratios]);
+        self.dynamics.start.fill(0.0);
+        for (number, range) in episodes.ranges().enumerate() {
+            let share = if episodes.have_own_levels() { 1.0 } else { 1.0 / episodes.count() as f64 };
+            let level = episodes.level(number) * size;
+            let first = &smoothed.frames[range.start * size..(range.start + 1) * size];
+            self.dynamics.start[level..level + size]
+                .iter_mut()
+                .zip(first)
+                .for_each(|(mean, first)| *mean += share * first);
+        }
+        Ok(())
     }
 
-    /// The likeliest network given moments: columns and δ, then the innovation covariances.
-    pub(super) fn listen(&mut self, design: &Regressors<'_>, params: &StateSpaceParams, distinct: &DistinctAgents) {
+    /// The likeliest network given moments: columns and δ, then the innovation covariances. `levels` are the moments of each
+    /// episode where they have drifts of their own.
+    pub(super) fn listen(
+        &mut self,
+        design: &Regressors<'_>,
+        levels: &[Moments],
+        params: &StateSpaceParams,
+        distinct: &DistinctAgents,
+    ) {
         match &mut self.strengths {
             Some(found) => {
                 let share = params.adaptation.map(|adaptation| 1.0 - adaptation);
@@ -282,8 +390,9 @@ impl Parameters {
             }
         }
         self.write_hears(design, distinct);
-        if let Some(moments) = design.moments() {
-            self.write_drift(&moments.mean_x(), &moments.mean_y());
+        let levels = if levels.is_empty() { design.moments().map(std::slice::from_ref) } else { Some(levels) };
+        for (level, moments) in levels.into_iter().flatten().enumerate() {
+            self.write_drift(level, &moments.mean_x(), &moments.mean_y());
         }
         let blocks = design.each(|position| {
             let left = fit::covariance(&design.listener_moments(position), &self.columns[position]);
@@ -293,11 +402,12 @@ impl Parameters {
     }
 
     /// Loadings on the common trends, where there are any: the residuals of the network regressed on them.
-    pub(super) fn follow(&mut self, frames: &[f64], distinct: &DistinctAgents) {
+    pub(super) fn follow(&mut self, panel: &Panel, frames: &[f64], distinct: &DistinctAgents) {
         let Dynamics { agents, ratios, drift, innovation, .. } = &self.dynamics;
         let (agents, ratios, size) = (*agents, *ratios, agents * ratios);
         let Some(trend_loading) = &self.dynamics.trend_loading else { return };
-        let steps = frames.len() / size;
+        let (steps, episodes) = (frames.len() / size, panel.episodes());
+        let levels: Vec<usize> = (0..steps).map(|step| episodes.level(episodes.at(step))).collect();
         let before = faer::MatRef::from_column_major_slice(&frames[..(steps - 1) * size], size, steps - 1);
         let heard = self.dynamics.heard(before);
         let mut gram = vec![Mat::<f64>::zeros(ratios, ratios); trend_loading.trend.count];
@@ -305,11 +415,11 @@ impl Parameters {
         for agent in (0..agents).filter(|&agent| !distinct.constant[agent]) {
             let group = trend_loading.trend.groups[agent];
             let inverse = inverted(&innovation[agent]);
-            for step in 1..steps {
+            for step in (1..steps).filter(|step| !episodes.begins(*step)) {
                 let trend = |ratio: usize| trend_loading.trend.at(step)[ratio * agents + agent];
                 let left = |ratio: usize| {
                     let cell = ratio * agents + agent;
-                    frames[step * size + cell] - heard[(cell, step - 1)] - drift[cell]
+                    frames[step * size + cell] - heard[(cell, step - 1)] - drift[levels[step] * size + cell]
                 };
                 for h in 0..ratios {
                     for g in 0..ratios {
@@ -445,7 +555,7 @@ impl Parameters {
         let (agents, ratios) = (self.dynamics.agents, self.dynamics.ratios);
         let evidence = |cell: usize| match distinct.constant[cell / ratios] {
             true => 0.0,
-            false => self.dynamics.drift[cell % ratios * agents + cell / ratios] / (1.0 - self.sum),
+            false => self.mean_drift(cell % ratios * agents + cell / ratios) / (1.0 - self.sum),
         };
         Ok(Estimate {
             combination: self.combination(params, distinct)?,

@@ -18,8 +18,10 @@ pub(super) const SMALLEST_VARIANCE: f64 = 1e-9;
 /// Moments of the series before any fit.
 pub(crate) struct SeriesSummary {
     /// D means of the observations.
-    pub(super) means: Vec<f64>,
-    /// D variances of the beliefs: those of the observations less the noise of the posts.
+    means: Vec<f64>,
+    /// The same of each level of the episodes, D numbers each; of all where an agent is absent.
+    pub(super) levels: Vec<f64>,
+    /// D variances of the beliefs about their level: those of the observations less the noise of the posts.
     pub(super) variances: Vec<f64>,
     /// H × H covariance of the noise of a post.
     pub(super) noise: Mat<f64>,
@@ -30,6 +32,11 @@ impl SeriesSummary {
     pub(crate) fn series(&self, cell: usize) -> (f64, f64) {
         let pooled = self.variances.iter().sum::<f64>() / self.variances.len() as f64;
         (self.means[cell], self.variances[cell].max(SMALLEST_VARIANCE * pooled))
+    }
+
+    /// Mean of the beliefs of one series at one of the levels of the episodes.
+    pub(crate) fn level(&self, level: usize, cell: usize) -> f64 {
+        self.levels[level * self.means.len() + cell]
     }
 
     /// Variance of the noise of a post on one ratio.
@@ -43,6 +50,9 @@ impl SeriesSummary {
         let (agents, ratios) = (panel.agents(), panel.ratios());
         let size = agents * ratios;
         let (mut means, mut spreads, mut shares) = (vec![0.0; size], vec![0.0; size], vec![0.0; agents]);
+        let episodes = panel.episodes();
+        let level_of: Vec<usize> = (0..steps).map(|step| episodes.level(episodes.at(step))).collect();
+        let mut levels = vec![0.0; size * episodes.level_count()];
         let (mut slope, mut whole) = (Mat::<f64>::zeros(ratios, ratios), Mat::<f64>::zeros(ratios, ratios));
         let (mut weight, mut cells) = (0.0, 0.0);
         for agent in 0..agents {
@@ -52,11 +62,20 @@ impl SeriesSummary {
             let value = |step: usize, ratio: usize| panel.cells()[step * size + ratio * agents + agent];
             shares[agent] = said.iter().map(|&step| share(step)).sum::<f64>() / count;
             for ratio in 0..ratios {
-                means[ratio * agents + agent] = said.iter().map(|&step| value(step, ratio)).sum::<f64>() / count;
+                let cell = ratio * agents + agent;
+                means[cell] = said.iter().map(|&step| value(step, ratio)).sum::<f64>() / count;
+                for level in 0..episodes.level_count() {
+                    let here = || said.iter().filter(|step| level_of[**step] == level);
+                    levels[level * size + cell] = match here().count() {
+                        0 => means[cell],
+                        count => here().map(|&step| value(step, ratio)).sum::<f64>() / count as f64,
+                    };
+                }
             }
             for &step in &said {
                 let above = share(step) - shares[agent];
-                let deviation = |ratio: usize| value(step, ratio) - means[ratio * agents + agent];
+                let level = &levels[level_of[step] * size..];
+                let deviation = |ratio: usize| value(step, ratio) - level[ratio * agents + agent];
                 for h in 0..ratios {
                     spreads[h * agents + agent] += deviation(h).powi(2) / count;
                     for g in 0..ratios {
@@ -79,6 +98,6 @@ impl SeriesSummary {
             let blur = noise[(cell / agents, cell / agents)] * shares[cell % agents];
             (spreads[cell] - blur).max(FEWEST_NOISE * spreads[cell])
         };
-        SeriesSummary { variances: (0..size).map(variance).collect(), means, noise }
+        SeriesSummary { variances: (0..size).map(variance).collect(), means, levels, noise }
     }
 }

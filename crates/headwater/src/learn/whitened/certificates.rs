@@ -34,14 +34,15 @@ pub(super) fn repeats(panel: &Panel) -> Vec<f64> {
     let (agents, width) = (panel.agents(), panel.agents() * panel.ratios());
     let mut still = vec![0usize; agents];
     let mut moved = vec![false; agents];
-    for (before, now) in panel.cells().chunks_exact(width).zip(panel.cells().chunks_exact(width).skip(1)) {
+    for step in (1..panel.steps()).filter(|step| !panel.episodes().begins(*step)) {
+        let (before, now) = panel.cells()[(step - 1) * width..(step + 1) * width].split_at(width);
         moved.fill(false);
         for (before, now) in before.chunks_exact(agents).zip(now.chunks_exact(agents)) {
             moved.iter_mut().zip(before.iter().zip(now)).for_each(|(moved, (before, now))| *moved |= before != now);
         }
         still.iter_mut().zip(&moved).for_each(|(still, moved)| *still += usize::from(!moved));
     }
-    still.into_iter().map(|still| still as f64 / (panel.steps() - 1) as f64).collect()
+    still.into_iter().map(|still| still as f64 / panel.episodes().transitions() as f64).collect()
 }
 
 /// The splits of all listeners within the budget, and how many listeners are beyond it. A split that rounding to a grid,
@@ -130,13 +131,16 @@ pub(super) fn votes(splits: &[Option<Split>]) -> Vec<f64> {
 }
 
 fn transitions_of(panel: &Panel, means: &Means) -> Transitions {
-    let (agents, ratios, steps) = (panel.agents(), panel.ratios(), panel.steps());
-    let centred = |first: usize, mean: &[f64]| {
-        let frames = panel.block(first..first + steps - 1);
-        let mut out = Mat::zeros((steps - 1) * ratios, agents);
+    let (agents, ratios) = (panel.agents(), panel.ratios());
+    // The steps that follow another one of their episode.
+    let later: Vec<usize> = (1..panel.steps()).filter(|step| !panel.episodes().begins(*step)).collect();
+    let centred = |after: usize, mean: &[f64]| {
+        let frames = panel.block(0..panel.steps());
+        let mut out = Mat::zeros(later.len() * ratios, agents);
         out.par_col_iter_mut().enumerate().for_each(|(agent, series)| {
             for (row, value) in series.iter_mut().enumerate() {
-                *value = frames[(agent, row)] - mean[row % ratios * agents + agent];
+                let step = later[row / ratios] - 1 + after;
+                *value = frames[(agent, step * ratios + row % ratios)] - mean[row % ratios * agents + agent];
             }
         });
         out

@@ -5,8 +5,9 @@ use crate::learn::fit;
 use crate::learn::gsl::Constraint;
 use crate::learn::moments::Moments;
 use crate::learn::regressors::{DistinctAgents, Regressors};
-use crate::model::{Likelihood, Status};
+use crate::model::{EpisodeEvidence, Likelihood, Status};
 use crate::{Combination, Error, Evidence, Model, Panel};
+use std::ops::Range;
 
 /// A network fitted to moments alone, without a search for symbols.
 #[derive(Debug, Clone)]
@@ -24,9 +25,26 @@ pub(crate) struct Means {
 
 impl Means {
     pub(crate) fn from_panel(panel: &Panel) -> Self {
+        if panel.episodes().is_single() {
+            return Means::within(panel, 0..panel.steps());
+        }
+        let mut all = Means { x: vec![0.0; panel.width()], y: vec![0.0; panel.width()] };
+        let transitions = panel.episodes().transitions() as f64;
+        for range in panel.episodes().ranges() {
+            let share = (range.len() - 1) as f64 / transitions;
+            let one = Means::within(panel, range);
+            for (sum, mean) in [(&mut all.x, one.x), (&mut all.y, one.y)] {
+                sum.iter_mut().zip(mean).for_each(|(sum, mean)| *sum += share * mean);
+            }
+        }
+        all
+    }
+
+    /// Over the transitions of an episode.
+    pub(crate) fn within(panel: &Panel, steps: Range<usize>) -> Self {
         let width = panel.agents() * panel.ratios();
-        let cells = panel.cells();
-        let count = (panel.steps() - 1) as f64;
+        let count = (steps.len() - 1) as f64;
+        let cells = &panel.cells()[steps.start * width..steps.end * width];
         // Relative to the first frame, so that a large mean does not cost accuracy.
         let mean = |frames: &[f64]| {
             let mut sums = vec![0.0; width];
@@ -136,8 +154,26 @@ pub(crate) fn estimate(
     Ok(Estimate { combination, evidence: Evidence::from_rows(rows, agents, moments.ratios())? })
 }
 
+/// The evidence of each episode, where there are several.
+pub(crate) fn evidence_by_episode(
+    panel: &Panel,
+    combination: &Combination,
+    adaptation: f64,
+) -> Option<Vec<EpisodeEvidence>> {
+    let (episodes, ratios) = (panel.episodes(), panel.ratios());
+    if episodes.is_single() {
+        return None;
+    }
+    let one = |(number, range): (usize, Range<usize>)| {
+        let rows = mean_evidence(&Means::within(panel, range.clone()), combination, adaptation, ratios);
+        let rows = rows.chunks(ratios).map(<[f64]>::to_vec).collect();
+        EpisodeEvidence::new(episodes.label(number), range.len(), rows)
+    };
+    Some(episodes.ranges().enumerate().map(one).collect())
+}
+
 /// L̂ = (ȳ − (1−δ)Aᵀx̄)/δ, agent by agent.
-pub(super) fn mean_evidence(means: &Means, combination: &Combination, adaptation: f64, ratios: usize) -> Vec<f64> {
+pub(crate) fn mean_evidence(means: &Means, combination: &Combination, adaptation: f64, ratios: usize) -> Vec<f64> {
     let agents = combination.agents();
     let mut evidence = vec![0.0; agents * ratios];
     for ratio in 0..ratios {

@@ -18,7 +18,9 @@ mod precision;
 mod private_models;
 
 pub(crate) use certificates::splits;
-pub(crate) use estimate::{Estimate, Means, combine, estimate, silence_the_still, tidy};
+pub(crate) use estimate::{
+    Estimate, Means, combine, estimate, evidence_by_episode, mean_evidence, silence_the_still, tidy,
+};
 pub(crate) use precision::{Precision, evidence_errors};
 
 use super::Method;
@@ -29,7 +31,6 @@ use crate::error::require;
 use crate::model::{self, ColumnDiagnostics, Diagnostics, Status, Track};
 use crate::{Combination, Error, Evidence, Model, Panel};
 use certificates::{MOST_REPEATS, repeats, votes};
-use estimate::mean_evidence;
 use faer::Mat;
 use private_models::private_models;
 use serde::{Deserialize, Serialize};
@@ -112,6 +113,12 @@ fn check(panel: &Panel, params: &WhitenedParams) -> Result<(), Error> {
     if params.support.is_none() {
         super::moments::affordable(size, 1, "give a graph of who may listen to whom, or fewer agents")?;
     }
+    if panel.episodes().transitions() == panel.episodes().count() && !panel.episodes().is_single() {
+        let reason =
+            "every episode has two steps, which its own mean explains; at least one with three is wanted".into();
+        return Err(Error::Undefined { what: "a network", reason });
+    }
+    panel.check_presence()?;
     if !panel.is_complete() {
         return Err(Error::Undefined {
             what: "the whitened fit",
@@ -155,10 +162,10 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     let listeners = &design.listeners;
     let (agents, ratios) = (panel.agents(), panel.ratios());
     let most = (0..listeners.len()).map(|position| design.regressors(position).len()).max().unwrap_or(0);
-    if (steps - 1) * ratios < most + ratios {
+    let transitions = panel.episodes().transitions();
+    if transitions * ratios < most + ratios {
         warnings.push(format!(
-            "{} transitions of {ratios} log-ratio(s) cannot determine {most} weights per listener: without the constraint nothing is identified, and the weights shown are one of many fits",
-            steps - 1
+            "{transitions} transitions of {ratios} log-ratio(s) cannot determine {most} weights per listener: without the constraint nothing is identified, and the weights shown are one of many fits"
         ));
     }
     let fits = fit::fits(&design, params)?;
@@ -291,7 +298,7 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
     let mut errors = vec![vec![0.0; ratios]; agents];
     for (position, &agent) in listeners.iter().enumerate().filter(|(_, agent)| !exact[**agent]) {
         let (evidence, covariance) = (model.evidence.agent(agent), &fits[position].covariance);
-        let found = evidence_errors(precisions[position].as_ref(), covariance, steps - 1, evidence, vote);
+        let found = evidence_errors(precisions[position].as_ref(), covariance, transitions, evidence, vote);
         errors[agent] = found.into_iter().map(|error| error / adaptation).collect();
     }
     let column = |agent: usize| {
@@ -325,9 +332,10 @@ pub fn whitened(panel: &Panel, params: &WhitenedParams) -> Result<Model, Error> 
             let certain = split.as_ref().filter(|split| split.certified);
             certain.map_or(fit.vote.0, |split| split.weights.iter().sum())
         }))),
-        evidence_steps: Some(steps - 1),
+        evidence_steps: Some(transitions),
         evidence_errors: Some(errors),
         steps: Some(steps),
+        episodes: evidence_by_episode(panel, &model.combination, adaptation),
         warnings,
         ..Diagnostics::default()
     };
@@ -366,15 +374,18 @@ fn assemble(
 /// Rounds of reweighting for a fit that is used for forecasts only.
 const HELD_OUT_ROUNDS: usize = 3;
 
-/// Forecasts of the last fifth of a panel by a fit that has seen only the rest.
+/// Forecasts of the last fifth of a panel by a fit that has seen only the rest: the last fifth of each episode where all are
+/// at least ten steps long, otherwise the last fifth of the episodes.
 ///
 /// With `params.symbols` they are looked for as well, for networks that are exact.
 pub fn held_out(panel: &Panel, params: &WhitenedParams) -> Result<super::forecast::Forecast, Error> {
-    let steps = panel.steps();
-    let split = steps - steps.div_ceil(5);
-    let seen = panel.slice(0..split)?;
+    let held_out = panel.held_out_steps();
+    let seen = match panel.episodes().is_single() {
+        true => panel.slice(0..held_out.seen[0])?,
+        false => panel.kept(&held_out.seen),
+    };
     // More rounds of reweighting do not change the forecasts noticeably.
     let rounds = params.rounds.min(HELD_OUT_ROUNDS);
     let model = whitened(&seen, &WhitenedParams { rounds, ..params.clone() })?;
-    super::forecast::forecast(panel, split, &model)
+    super::forecast::forecast_steps(panel, &held_out.scored, &model)
 }

@@ -157,7 +157,7 @@ fn the_mean_is_that_of_the_dense_smoother() {
             trend_loading: None,
         };
         let filtered = dense.filter(&panel, panel.steps(), true).unwrap();
-        let smoothed = dense.smooth(&panel, &filtered, &[1, panel.steps()]).unwrap();
+        let smoothed = dense.smooth(&panel, &filtered, std::slice::from_ref(&(1..panel.steps()))).unwrap();
         let difference = largest_difference(&mean, &smoothed.frames);
         assert!(difference < 1e-8, "{attention:?}: {difference}");
     }

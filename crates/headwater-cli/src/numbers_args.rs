@@ -1,0 +1,45 @@
+//! What the numbers of beliefs files are, for every command that reads some.
+
+use crate::error::CliError;
+use clap::{Args, ValueEnum};
+use headwater_files::{BeliefNumbers, LoadedBeliefs, read_beliefs_of};
+use std::path::PathBuf;
+
+/// What the numbers of the beliefs are.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct NumbersArgs {
+    /// The columns are log-ratios log ψ(θ_0)/ψ(θ_j) instead of probabilities
+    #[arg(long, requires = "beliefs")]
+    log_ratios: bool,
+    /// One column `value` holds opinions on any scale, such as estimates or ratings, instead of probabilities
+    #[arg(long, requires = "beliefs", conflicts_with = "log_ratios")]
+    values: bool,
+    /// Scale of the values [default: first-answers]
+    #[arg(long, value_enum, requires = "values", value_name = "SCALE")]
+    value_scale: Option<ValueScale>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ValueScale {
+    /// Centred on the median of first answers and divided by their spread, within each episode
+    FirstAnswers,
+    /// As they are
+    None,
+}
+
+impl NumbersArgs {
+    /// What the numbers are.
+    pub(crate) fn numbers(self) -> BeliefNumbers {
+        match (self.log_ratios, self.values, self.value_scale) {
+            (true, ..) => BeliefNumbers::LogRatios,
+            (_, true, Some(ValueScale::None)) => BeliefNumbers::Values,
+            (_, true, _) => BeliefNumbers::ScaledValues,
+            _ => BeliefNumbers::Probabilities,
+        }
+    }
+
+    /// Reads beliefs: of one file, or of several, each an episode.
+    pub(crate) fn read(self, paths: &[PathBuf]) -> Result<LoadedBeliefs, CliError> {
+        Ok(read_beliefs_of(paths, self.numbers())?)
+    }
+}
