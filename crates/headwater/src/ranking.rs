@@ -343,7 +343,7 @@ impl Ranking {
             let (low, high) = posterior.centrality(agents[place]);
             (row.centrality_low, row.centrality_high) = (Some(low), Some(high));
             row.ahead_probability = ahead.get(place).copied();
-            row.information = Some(posterior.information[agents[place]]);
+            row.information = posterior.information.get(agents[place]).copied();
         }
         Ok(())
     }
@@ -538,6 +538,9 @@ fn posterior_notes(posterior: &Posterior, roster: &Roster) -> Vec<String> {
             posterior.effective_size,
             posterior.r_hat
         )];
+    }
+    if posterior.information.is_empty() {
+        return vec![];
     }
     let unknown = posterior.not_learned();
     if unknown.len() == posterior.information.len() {
