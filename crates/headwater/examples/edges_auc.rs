@@ -1,13 +1,13 @@
 //! How well edges are found without a graph in hub worlds, and whether their probabilities and intervals hold.
 //!
-//! `cargo run --release -p headwater --example edges_auc -- NOISE [FIRST_SEED] [WORLDS] [FOLDER] [AGENTS] [STEPS]`
-//! (defaults 700, 20, none, 25, 1000). Prints a line for each world, a table of probabilities and a summary. With a folder it
+//! `cargo run --release -p headwater --example edges_auc -- NOISE [FIRST_SEED] [WORLDS] [FOLDER] [DRAWS] [AGENTS] [STEPS]`
+//! (defaults 700, 20, none, 400 of each chain at most, 25, 1000). Prints a line for each world, a table of probabilities and a summary. With a folder it
 //! writes beliefs, edges and areas there, which `scripts/edge-peers` compares with other programs.
 
 #![expect(clippy::print_stdout, reason = "a study prints its tables")]
 
 use headwater::influence::signed_shares;
-use headwater::learn::posterior;
+use headwater::learn::posterior::{self, SamplingParams};
 use headwater::learn::state_space::{StateSpaceLearner, StateSpaceParams};
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Model, Panel, Ranking};
@@ -45,12 +45,13 @@ struct Found {
     edges: Vec<(f64, bool)>,
 }
 
-fn measure(panel: &Panel, truth: &Model, seed: u64) -> Result<Found, Failure> {
+fn measure(panel: &Panel, truth: &Model, seed: u64, draws: usize) -> Result<Found, Failure> {
     let agents = panel.agents();
     let pairs = || (0..agents).flat_map(|listener| (0..agents).map(move |speaker| (speaker, listener)));
     let others = || pairs().filter(|(speaker, listener)| speaker != listener);
     let there = |(speaker, listener): (usize, usize)| truth.combination.weight(speaker, listener) > 0.0;
-    let params = StateSpaceParams::default();
+    let sampling = Some(SamplingParams { draws, ..SamplingParams::default() });
+    let params = StateSpaceParams { sampling, ..StateSpaceParams::default() };
     let mut learner = StateSpaceLearner::new(panel, &params)?;
     learner.run()?;
     let mut model = learner.model()?;
@@ -131,7 +132,8 @@ fn main() -> Result<(), Failure> {
     let noise: f64 = arguments.first().map_or(Ok(0.5), |text| text.parse())?;
     let (first, worlds) = (number(1, 700)?, number(2, 20)?);
     let folder = arguments.get(3).map(Path::new);
-    let (agents, steps) = (number(4, 25)? as usize, number(5, 1000)? as usize);
+    let draws = number(4, 400)? as usize;
+    let (agents, steps) = (number(5, 25)? as usize, number(6, 1000)? as usize);
     let mut all = Vec::new();
     let mut areas = String::from("noise,seed,auc\n");
     for seed in first..first + worlds {
@@ -139,7 +141,7 @@ fn main() -> Result<(), Failure> {
         if let Some(folder) = folder {
             write(folder, &format!("{noise}-{seed}"), &panel, &truth)?;
         }
-        let found = measure(&panel, &truth, seed)?;
+        let found = measure(&panel, &truth, seed, draws)?;
         writeln!(areas, "{noise},{seed},{}", found.area)?;
         all.push(found);
     }
