@@ -76,7 +76,7 @@ pub(crate) struct FitArgs {
     /// Maximum number of posterior draws of each chain; fewer where the chains converge earlier [default: 400]
     #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
     pub(crate) draws: Option<usize>,
-    /// Number of chains of the posterior, rounded up to a multiple of 8 [default: 16]
+    /// Number of chains of the posterior, rounded up to a multiple of 8; edges take a quarter as many, at least 4 [default: 16]
     #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
     pub(crate) chains: Option<usize>,
     /// Time for sampling the posterior; what is drawn by then is kept [default: until the chains converge]
@@ -86,7 +86,7 @@ pub(crate) struct FitArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FitName {
-    /// Draws from the posterior of speaker strengths on a graph: calibrated intervals
+    /// Draws from the posterior of speaker strengths on a graph, or of edges among up to 60 users: calibrated intervals
     Posterior,
     /// Expectation-maximisation alone
     Em,

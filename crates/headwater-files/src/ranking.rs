@@ -69,7 +69,8 @@ pub fn ranking_csv(ranking: &Ranking, text: CsvText) -> Result<String, Error> {
 }
 
 /// Weights between different agents as CSV: `source,target,weight`; where a null test was run `p_value,significant`, the
-/// smallest p-value first; otherwise listener by listener, with 90 % intervals `low,high` where the posterior was sampled.
+/// smallest p-value first; otherwise listener by listener, with 90 % intervals `low,high` where the posterior was sampled, and the `probability` that there
+/// is such an edge where edges may be absent.
 pub fn edges_csv(ranking: &Ranking, model: &Model, text: CsvText) -> Result<String, Error> {
     if let Some(tested) = &ranking.edges {
         let row = |edge: &RankedEdge| {
@@ -81,12 +82,17 @@ pub fn edges_csv(ranking: &Ranking, model: &Model, text: CsvText) -> Result<Stri
     }
     let names = model.roster.agents();
     if let Some(posterior) = model.diagnostics.posterior.as_ref().filter(|posterior| posterior.converged()) {
+        // Probabilities come with all edges or with none.
+        let probable = posterior.edges.iter().any(|edge| edge.probability.is_some());
+        let header = ["source", "target", "weight", "low", "high", "probability"];
         let row = |edge: &EdgeInterval| {
             let weight = model.combination.weight(edge.speaker, edge.listener);
-            let numbers = [weight, edge.low, edge.high].map(|value| value.to_string());
+            let numbers = [Some(weight), Some(edge.low), Some(edge.high), edge.probability];
+            let numbers = numbers.into_iter().flatten().map(|value| value.to_string());
             [names[edge.speaker].clone(), names[edge.listener].clone()].into_iter().chain(numbers).collect()
         };
-        return table_csv(&["source", "target", "weight", "low", "high"], text, posterior.edges.iter().map(row));
+        let used = &header[..if probable { 6 } else { 5 }];
+        return table_csv(used, text, posterior.edges.iter().map(row));
     }
     let heard = model.combination.edges().filter(|&(speaker, listener, weight)| speaker != listener && weight > 0.0);
     let row = |(speaker, listener, weight): (usize, usize, f64)| {

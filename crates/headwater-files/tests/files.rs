@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use headwater::learn::posterior::SamplingParams;
+use headwater::learn::state_space::StateSpaceParams;
 use headwater::model::{DetectedChange, NetworkSnapshot, Track};
+use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
-use headwater::{Model, Panel};
+use headwater::{Model, Panel, Ranking, fit};
 use headwater_files::{
-    BeliefsFormat, BeliefsWriter, Edges, Grain, LoadedBeliefs, SimulatedTruth, beliefs_from_frames, model_from_bytes,
-    model_to_bytes, read_beliefs, read_known, read_model, show_time, sides, write_model, write_truth,
+    BeliefsFormat, BeliefsWriter, CsvText, Edges, Grain, LoadedBeliefs, SimulatedTruth, beliefs_from_frames, edges_csv,
+    model_from_bytes, model_to_bytes, read_beliefs, read_known, read_model, show_time, sides, write_model, write_truth,
 };
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -363,4 +366,33 @@ fn edges_in_memory_pass_the_same_checks() {
     assert!(say(vec![edge("a", "", None)]).contains("graph, line 1, column target: is empty"));
     assert!(say(vec![edge("a", "b", Some(f64::NAN))]).contains("line 1, column weight: met NaN"));
     assert!(say(vec![edge("a", "b", Some(1.0)), edge("a", "b", Some(1.0))]).contains("is already on line 1"));
+}
+
+#[test]
+fn edges_come_with_intervals_and_probabilities_where_the_posterior_was_sampled() {
+    let world = NoisyWorld { agents: 4, steps: 60, noise: 0.2, edge_probability: 0.5, ..NoisyWorld::default() };
+    let (panel, _) = noisy(&world).unwrap();
+    let sampling = Some(SamplingParams { draws: 20, ..SamplingParams::default() });
+    let params = StateSpaceParams { sampling, ..StateSpaceParams::default() };
+    let mut model = fit::state_space(&panel, &params).unwrap();
+    // Twenty draws are too few; the table is about what is shown when there are enough.
+    let posterior = model.diagnostics.posterior.as_mut().unwrap();
+    (posterior.effective_size, posterior.r_hat) = (50.0, 1.0);
+    let table = |model: &Model| edges_csv(&Ranking::new(model).unwrap(), model, CsvText::Raw).unwrap();
+    assert!(table(&model).starts_with("source,target,weight\n"));
+    model.diagnostics.posterior.as_mut().unwrap().effective_size = 100.0;
+    let text = table(&model);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("source,target,weight,low,high,probability"));
+    let rows: Vec<Vec<f64>> =
+        lines.map(|line| line.split(',').skip(2).map(|cell| cell.parse().unwrap()).collect()).collect();
+    assert_eq!(rows.len(), 12);
+    for row in &rows {
+        let [weight, low, high, probability] = row[..] else { panic!("{row:?}") };
+        assert!((0.0..=1.0).contains(&probability) && low <= high && weight <= probability + 1e-9, "{row:?}");
+        assert_eq!(low == 0.0, probability < 0.95, "{row:?}");
+    }
+    // The model file keeps them.
+    let bytes = model_to_bytes(&model).unwrap();
+    assert_eq!(model_from_bytes(&bytes).unwrap(), model);
 }

@@ -9,6 +9,7 @@ use crate::model::{Model, Ranking, csv_text};
 use crate::posts::{BadRowWarnings, PostArguments, Posts};
 use crate::work::{Manner, done, done_watched};
 use headwater::learn::state_space::StateSpaceParams;
+use headwater::model::EdgeInterval;
 use headwater::panel::{Times, probabilities};
 use headwater_discover::UncertaintyOptions;
 use headwater_discover::{CommonInput, Discover, Discovery as Found, GraphInput, Pseudonyms, RunEvent, Store};
@@ -169,7 +170,8 @@ impl Discovery {
         done(py, &Manner::default(), || Ok(Page::new(&ReportInput::from_discovery(&self.found))?.html()?))
     }
 
-    /// Weights between different accounts; with the null test the smallest p-value first, otherwise listener by listener.
+    /// Weights between different accounts; with the null test the smallest p-value first, otherwise listener by
+    /// listener, with intervals and probabilities where the posterior was sampled.
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let named = |name: &str, values: FrameColumn| (name.to_owned(), values);
         if let Some(tested) = &self.found.ranking.edges {
@@ -184,8 +186,26 @@ impl Discovery {
                 ],
             );
         }
-        let names = self.found.model.roster.agents();
-        let edges = self.found.model.combination.edges();
+        let model = &self.found.model;
+        let names = model.roster.agents();
+        if let Some(posterior) = model.diagnostics.posterior.as_ref().filter(|posterior| posterior.converged()) {
+            let edges = &posterior.edges;
+            let name = |agent: usize| names[agent].clone();
+            let weight = |edge: &EdgeInterval| model.combination.weight(edge.speaker, edge.listener);
+            let mut columns = vec![
+                named("source", FrameColumn::Text(edges.iter().map(|edge| name(edge.speaker)).collect())),
+                named("target", FrameColumn::Text(edges.iter().map(|edge| name(edge.listener)).collect())),
+                named("weight", FrameColumn::Numbers(edges.iter().map(weight).collect())),
+                named("low", FrameColumn::Numbers(edges.iter().map(|edge| edge.low).collect())),
+                named("high", FrameColumn::Numbers(edges.iter().map(|edge| edge.high).collect())),
+            ];
+            let probabilities: Option<Vec<f64>> = edges.iter().map(|edge| edge.probability).collect();
+            if let Some(probabilities) = probabilities.filter(|all| !all.is_empty()) {
+                columns.push(named("probability", FrameColumn::Numbers(probabilities)));
+            }
+            return table(py, columns);
+        }
+        let edges = model.combination.edges();
         let edges: Vec<_> = edges.filter(|(speaker, listener, weight)| speaker != listener && *weight > 0.0).collect();
         table(
             py,

@@ -347,7 +347,7 @@ impl Ranking {
             let (low, high) = posterior.centrality(agents[place]);
             (row.centrality_low, row.centrality_high) = (Some(low), Some(high));
             row.ahead_probability = ahead.get(place).copied();
-            row.information = Some(posterior.information[agents[place]]);
+            row.information = posterior.information.get(agents[place]).copied();
         }
         Ok(())
     }
@@ -557,6 +557,9 @@ fn posterior_notes(posterior: &Posterior, roster: &Roster) -> Vec<String> {
         notes.push(
             "intervals are from a normal approximation of the posterior, because the network is too large for chains; in simulated worlds 90 % intervals of centralities covered 78 to 81 %".to_owned(),
         );
+    }
+    if posterior.information.is_empty() {
+        return notes;
     }
     let unknown = posterior.not_learned();
     if unknown.len() == posterior.information.len() {

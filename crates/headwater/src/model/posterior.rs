@@ -34,7 +34,7 @@ pub struct Posterior {
     /// 90 % intervals of the weights between different agents.
     pub edges: Vec<EdgeInterval>,
     /// How much was learned about the strength of each speaker beyond the graph, in nats: half the logarithm of prior
-    /// variance over posterior variance.
+    /// variance over posterior variance. Empty where weights are not made of strengths.
     pub information: Vec<f64>,
 }
 
@@ -62,6 +62,9 @@ pub struct EdgeInterval {
     pub low: f64,
     /// 5 % of the draws are above.
     pub high: f64,
+    /// Probability that the speaker is heard at all, where edges may be absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
 }
 
 impl PosteriorDraw {
@@ -74,13 +77,13 @@ impl PosteriorDraw {
 
 impl EdgeInterval {
     pub(crate) fn new(speaker: usize, listener: usize, (low, high): (f64, f64)) -> Self {
-        EdgeInterval { speaker, listener, low: rounded(low), high: rounded(high) }
+        EdgeInterval { speaker, listener, low: rounded(low), high: rounded(high), probability: None }
     }
-}
 
-/// Whether chains with this smallest effective number of draws and largest R-hat are good for intervals.
-pub(crate) fn converged(effective_size: f64, r_hat: f64) -> bool {
-    effective_size >= FEWEST_EFFECTIVE_DRAWS && r_hat < LARGEST_R_HAT
+    /// The same, with the probability that the speaker is heard.
+    pub(crate) fn with_probability(self, probability: f64) -> Self {
+        EdgeInterval { probability: Some(rounded(probability)), ..self }
+    }
 }
 
 /// To seven significant digits.
@@ -103,7 +106,12 @@ pub(crate) fn interval(mut values: Vec<f64>) -> (f64, f64) {
 impl Posterior {
     /// Whether the chains agree and are long enough for intervals.
     pub fn converged(&self) -> bool {
-        converged(self.effective_size, self.r_hat)
+        Posterior::enough(self.effective_size, self.r_hat)
+    }
+
+    /// The same, of these two numbers.
+    pub(crate) fn enough(effective_size: f64, r_hat: f64) -> bool {
+        effective_size >= FEWEST_EFFECTIVE_DRAWS && r_hat < LARGEST_R_HAT
     }
 
     /// The 90 % interval of δ.

@@ -13,7 +13,6 @@ mod log_ratios;
 
 pub use builder::{PanelBuilder, Unit};
 pub use episodes::Episodes;
-pub(crate) use episodes::HeldOutSteps;
 pub use frame::Frame;
 pub use log_ratios::{SMALLEST_PROBABILITY, SUM_TOLERANCE, log_ratio, log_ratios, probabilities};
 

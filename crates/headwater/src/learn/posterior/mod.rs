@@ -4,10 +4,12 @@
 //! - `strengths` samples the posterior of speaker strengths with the hidden beliefs integrated out: `marginal` is the
 //!   exact likelihood with its gradient, `attention` the weights made of strengths, `target` adds the priors, and
 //!   `sampler` moves the chains.
+//! - `edges` samples the posterior of sparse edges of up to 60 agents.
 
 pub(crate) mod arrow;
 pub(crate) mod attention;
 pub mod diagnostics;
+pub(crate) mod edges;
 pub(crate) mod filter;
 pub(crate) mod lanes;
 pub(crate) mod large;
@@ -33,7 +35,7 @@ pub const SAMPLING: &str = "sampling the posterior";
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `draws` | 400 | of each chain after its warm-up, at most; sampling ends earlier when the chains have converged | ≥ 20 |
-/// | `chains` | 16 | chains, rounded up to a multiple of eight | 2 to 1024 |
+/// | `chains` | 16 | chains, rounded up to a multiple of eight; edges take a quarter as many, at least four | 2 to 1024 |
 /// | `seed` | 21 | of all chains | |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
@@ -57,14 +59,18 @@ impl SamplingParams {
     }
 }
 
-/// Samples the posterior of a state-space model of these parameters, where that is possible: speaker strengths on a graph,
-/// two hypotheses, no common trend, and not too many agents and posts. The estimates of the model become posterior means,
-/// and [`crate::model::Diagnostics`] get the draws. Otherwise the model stays as it is.
+/// Samples the posterior of a state-space model of these parameters, where that is possible: speaker strengths on a graph, or
+/// sparse edges of up to 60 agents; two hypotheses, no common trend, and not too many posts. The estimates of the model
+/// become posterior means, and [`crate::model::Diagnostics`] get the draws. Otherwise the model stays as it is.
 ///
 /// Sampling ends when the chains have converged, when they have made all draws, or when
-/// [`finish_early`](crate::progress::Progress::finish_early) is called. Cost: about N² operations for each observation,
-/// chain and step of the integrator; some hundred steps.
+/// [`finish_early`](crate::progress::Progress::finish_early) is called. Cost of strengths: about N² operations for each
+/// observation, chain and step of the integrator; some hundred steps. Of edges: about the sum of the squared numbers of
+/// speakers of all listeners for each step, chain and sweep; one or two thousand sweeps.
 pub fn sample(panel: &Panel, params: &StateSpaceParams, model: &mut Model) -> Result<(), Error> {
-    let Some(sampling) = params.sampling.filter(|_| strengths::applies(panel, params)) else { return Ok(()) };
-    strengths::sample(panel, params, &sampling)?.apply(model)
+    match &params.sampling {
+        Some(sampling) if strengths::applies(panel, params) => strengths::sample(panel, params, sampling)?.apply(model),
+        Some(sampling) if edges::applies(panel, params) => edges::sample(panel, params, sampling)?.apply(model),
+        _ => Ok(()),
+    }
 }

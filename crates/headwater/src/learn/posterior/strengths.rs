@@ -684,7 +684,7 @@ impl StrengthsPosterior {
 
     /// Whether the chains agree and are long enough for intervals.
     fn converged(&self) -> bool {
-        crate::model::posterior::converged(self.effective_size, self.r_hat)
+        Posterior::enough(self.effective_size, self.r_hat)
     }
 
     /// Weights A of a listener, its own first, of a draw.
