@@ -99,7 +99,7 @@ pub(crate) fn whitened(
         let mut model = if memory == Memory::All {
             fit::whitened(&filled, &params).map_err(&about)?
         } else {
-            fit::one_series(panel).map_err(&about)?;
+            fit::one_series(&panel).map_err(&about)?;
             let params = TrackParams { whitened: params, memory, window: None };
             let mut tracker = Tracker::new(panel.roster().clone(), params)?;
             let stage = progress::stage("following", panel.steps() as u64);
