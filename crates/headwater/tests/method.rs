@@ -4,6 +4,7 @@
 
 use headwater::evaluate::{Bootstrap, CircularShifts};
 use headwater::learn::gsl::{Constraint, GslParams};
+use headwater::learn::posterior::SamplingParams;
 use headwater::learn::released::ReleasedParams;
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::learn::track::{Memory, TrackParams};
@@ -42,8 +43,13 @@ fn whitened() -> Vec<WhitenedParams> {
     ]
 }
 
+/// Five rounds of expectation-maximisation, without draws from the posterior, for which rounds do not count.
+fn em() -> StateSpaceParams {
+    StateSpaceParams { rounds: 5, tolerance: 0.0, sampling: None, ..StateSpaceParams::default() }
+}
+
 fn state_space() -> Vec<StateSpaceParams> {
-    let usual = StateSpaceParams { rounds: 5, tolerance: 0.0, ..StateSpaceParams::default() };
+    let usual = em();
     vec![
         StateSpaceParams { ridge: 0.3, ..usual.clone() },
         StateSpaceParams { rounds: 2, ..usual.clone() },
@@ -53,6 +59,12 @@ fn state_space() -> Vec<StateSpaceParams> {
         StateSpaceParams { constraint: Constraint::Free, ..usual.clone() },
         StateSpaceParams { shrinkage: 3.0, ..usual.clone() },
         StateSpaceParams { weights: Some(WeightKind::Strengths), support: ring(6), ..usual.clone() },
+        StateSpaceParams {
+            weights: Some(WeightKind::Strengths),
+            support: ring(6),
+            sampling: Some(SamplingParams { draws: 20, ..SamplingParams::default() }),
+            ..usual.clone()
+        },
         // Chosen by forecast skill; the record holds the choice.
         StateSpaceParams { weights: None, support: ring(6), ..usual },
     ]
@@ -119,7 +131,7 @@ fn resamples_and_shifts_are_fitted_with_the_recorded_parameters() {
         // δ alone scales a column, which the simplex undoes again.
         assert!(params.adaptation.is_some() || found.1 != usual.1, "{params:?}");
     }
-    let usual = StateSpaceParams { rounds: 5, tolerance: 0.0, ..StateSpaceParams::default() };
+    let usual = em();
     let plain = draws(&said, usual.clone().into());
     for params in state_space() {
         let found = draws(&said, params.clone().into());
