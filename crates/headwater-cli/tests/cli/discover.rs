@@ -170,8 +170,8 @@ fn everything_is_written_and_recorded() {
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), ranking);
     let (printed, _) = place.both(&discover("--graph graph.csv --topic tram --out a --format csv"));
     assert_eq!(printed, table);
-    // Without the null and the intervals their columns are absent.
-    place.both("discover posts.csv --scorer column --bootstrap 0 --null 0 --out b");
+    // Without the null, the draws and the intervals their columns are absent.
+    place.both("discover posts.csv --scorer column --fit em --bootstrap 0 --null 0 --out b");
     assert!(place.read("b/edges.csv").starts_with("source,target,weight\n"));
     assert!(!place.read("b/ranking.csv").contains("p_value") && !place.read("b/ranking.csv").contains("share_low"));
 }
