@@ -103,6 +103,12 @@ impl From<Files> for CliError {
             Files::Data { source, .. } => hint(source),
             Files::Io { source, .. } => Some(cure(source).to_owned()),
             Files::NoFolder { folder, .. } => Some(format!("create it with: mkdir -p {}", folder.display())),
+            Files::NoEdgeAmongAgents { .. } => Some(
+                "give edges source,target between agents of the beliefs, with the names they have there".to_owned(),
+            ),
+            Files::NoGroupMembers { .. } => {
+                Some("give agent,group with names as in the beliefs or posts, or omit the groups".to_owned())
+            }
             _ => None,
         };
         let message = error.to_string();

@@ -103,7 +103,7 @@ pub struct RunCounts {
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputFile {
-    /// `posts`, `graph`, `users`, `groups` or `scorer`.
+    /// `posts`, `graph`, `users`, `groups`, `test-groups` or `scorer`.
     pub role: String,
     /// Absent for data in memory, and where names are replaced: files may be named after accounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,6 +174,8 @@ pub struct RunOptions {
     #[serde(default)]
     pub minutes: Option<f64>,
     pub common: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<String>,
     pub bootstrap: u64,
     pub null: u64,
     pub top: usize,
@@ -204,7 +206,9 @@ impl RunOptions {
     /// Without the names of files, which may be named after accounts.
     pub(crate) fn without_paths(mut self) -> Self {
         self.posts = vec![NOT_RECORDED.to_owned()];
-        for path in [&mut self.rejects, &mut self.users, &mut self.graph, &mut self.model, &mut self.common] {
+        for path in
+            [&mut self.rejects, &mut self.users, &mut self.graph, &mut self.model, &mut self.common, &mut self.groups]
+        {
             if path.is_some() {
                 *path = Some(NOT_RECORDED.to_owned());
             }

@@ -190,11 +190,7 @@ impl Edges {
         let kept = edges.among(roster);
         if kept.is_empty() {
             let shown: Vec<String> = absent.iter().take(NAMED).map(|name| format!("{name:?}")).collect();
-            let named = shown.join(", ");
-            let problem = format!(
-                "no edge is between two agents with beliefs; names must be the same up to case and a leading @; the graph has {named}"
-            );
-            return Err(Error::file(&self.path, problem));
+            return Err(Error::NoEdgeAmongAgents { path: self.path.clone(), named: shown.join(", ") });
         }
         let edges = all - kept.len();
         let absent = (!absent.is_empty()).then_some(AbsentAgents { agents: absent, edges });

@@ -240,6 +240,17 @@ class TestDiscover:
         found = discover(posts, graph=graph, weights="edges", bootstrap=0, null=0, rounds=3)
         assert "in_degree" in found.ranking and found.model.sparse
 
+    def test_groups_are_those_of_the_graph_test(self, posts: pandas.DataFrame) -> None:
+        users = ["ann", "bob", "cem", "dee"]
+        pairs = [(one, users[(place + 1) % 4]) for place, one in enumerate(users)]
+        options: dict[str, Any] = {"bootstrap": 0, "null": 0, "rounds": 3}
+        found = discover(posts, graph=pairs, groups=dict.fromkeys(users, "all"), **options)
+        verdict = found.run["verdict"]
+        assert verdict.get("graph_untestable") or verdict["graph_test"]["groups_given"]
+        assert found.run["options"]["groups"] == "in memory"
+        with pytest.raises(ValueError, match="groups are those of the graph test"):
+            discover(posts, groups={"ann": 1}, **options)
+
     def test_fit_options(self, posts: pandas.DataFrame) -> None:
         options: dict[str, Any] = {"adaptation": 0.2, "constraint": "free", "ridge": 0.1, "shrinkage": 10.0, "rounds": 3}
         found = discover(
