@@ -174,6 +174,8 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
         return posterior::learn(panel, params);
     }
     let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
+    // Draws of sparse edges take minutes and may not converge, so they have to be asked for.
+    let asked = params.weights == Some(WeightKind::Edges);
     let choosing = params.support.is_some() && params.constraint == Constraint::Simplex;
     let (params, choice) = match params.weights {
         Some(weights) => (with(weights), None),
@@ -194,7 +196,9 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
     }
     drop(stage);
     let mut model = learner.model()?;
-    posterior::sample(panel, &params, &mut model)?;
+    if asked || params.weights != Some(WeightKind::Edges) {
+        posterior::sample(panel, &params, &mut model)?;
+    }
     model.diagnostics.skill = match &choice {
         Some(choice) => choice.skill,
         None => measured(panel, &Method::StateSpace(params))?,
