@@ -4,7 +4,7 @@
 
 use headwater::learn::posterior::SamplingParams;
 use headwater::learn::state_space::StateSpaceParams;
-use headwater::model::{DetectedChange, NetworkSnapshot, Track};
+use headwater::model::{DetectedChange, NetworkSnapshot, Track, WeightKind};
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::simulate::{Likelihoods, World, WorldParams, run};
 use headwater::{Model, Panel, Ranking, fit};
@@ -373,7 +373,7 @@ fn edges_come_with_intervals_and_probabilities_where_the_posterior_was_sampled()
     let world = NoisyWorld { agents: 4, steps: 60, noise: 0.2, edge_probability: 0.5, ..NoisyWorld::default() };
     let (panel, _) = noisy(&world).unwrap();
     let sampling = Some(SamplingParams { draws: 20, ..SamplingParams::default() });
-    let params = StateSpaceParams { sampling, ..StateSpaceParams::default() };
+    let params = StateSpaceParams { sampling, weights: Some(WeightKind::Edges), ..StateSpaceParams::default() };
     let mut model = fit::state_space(&panel, &params).unwrap();
     // Twenty draws are too few; the table is about what is shown when there are enough.
     let posterior = model.diagnostics.posterior.as_mut().unwrap();
