@@ -73,7 +73,7 @@ pub(crate) struct FitArgs {
     /// How the fit ends: by sampling the posterior, where that is possible, or with the rounds above, for a quick look [default: posterior]
     #[arg(help_heading = STATE_SPACE, long, value_enum)]
     pub(crate) fit: Option<FitName>,
-    /// Maximum number of posterior draws of each chain; fewer where the chains converge earlier [default: 400]
+    /// Maximum number of posterior draws of each chain; fewer where the chains converge earlier [default: 1000]
     #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
     pub(crate) draws: Option<usize>,
     /// Number of chains of the posterior, rounded up to a multiple of 8; edges take a quarter as many, at least 4 [default: 16]

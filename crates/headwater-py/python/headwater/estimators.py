@@ -336,7 +336,7 @@ class StateSpace(_Learner):
     rounds: int | None = None
     tolerance: float | None = None
     sampling: bool = True
-    draws: int = 400
+    draws: int = 1000
     chains: int = 16
     seed: int = 21
     graph: GraphLike | None = None

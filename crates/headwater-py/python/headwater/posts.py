@@ -250,7 +250,7 @@ def discover(
     shrinkage: float | None = None,
     rounds: int | None = None,
     sampling: bool = True,
-    draws: int = 400,
+    draws: int = 1000,
     chains: int = 16,
     common: Common = None,
     raw_csv: bool = False,

@@ -34,7 +34,7 @@ pub const SAMPLING: &str = "sampling the posterior";
 ///
 /// | name | default | purpose | range |
 /// |---|---|---|---|
-/// | `draws` | 400 | of each chain after its warm-up, at most; sampling ends earlier when the chains have converged | ≥ 20 |
+/// | `draws` | 1000 | of each chain after its warm-up, at most; sampling ends earlier when the chains have converged | ≥ 20 |
 /// | `chains` | 16 | chains, rounded up to a multiple of eight; edges take a quarter as many, at least four | 2 to 1024 |
 /// | `seed` | 21 | of all chains | |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct SamplingParams {
 
 impl Default for SamplingParams {
     fn default() -> Self {
-        SamplingParams { draws: 400, chains: 16, seed: 21 }
+        SamplingParams { draws: 1000, chains: 16, seed: 21 }
     }
 }
 

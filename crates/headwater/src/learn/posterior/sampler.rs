@@ -179,7 +179,7 @@ pub(crate) trait Metric: Sync {
 #[derive(Debug, Clone)]
 pub(crate) struct Scaling {
     pub(crate) centre: Vec<f64>,
-    /// S, symmetric: the inverse square root of the curvature.
+    /// S: the inverse of the symmetric square root of the curvature in scaled variables, times their scales.
     pub(crate) root: Mat<f64>,
 }
 
@@ -225,9 +225,11 @@ impl Scaling {
             reason: "the curvature at its maximum is not finite".into(),
         })?;
         let (vectors, values) = (decomposed.U(), decomposed.S());
-        let root = Mat::from_fn(size, size, |row, column| {
+        let narrowed = Mat::from_fn(size, size, |row, column| {
             vectors[(row, column)] / values[column].abs().max(SMALLEST_CURVATURE).sqrt()
         });
+        // The symmetric root: densities of almost the same curvature get almost the same coordinates.
+        let root = narrowed * vectors.transpose();
         let root = Mat::from_fn(size, size, |row, column| root[(row, column)] * scales[row]);
         Ok(Scaling { centre, root })
     }
@@ -267,6 +269,12 @@ const JITTER: (f64, f64) = (0.6, 1.3);
 /// Most leapfrog steps of a trajectory.
 const MOST_LEAPS: usize = 40;
 
+/// Trajectories between two looks at how often the ends of guided ones are accepted, the share that is enough, and the fewest
+/// and most corrections along a trajectory.
+const SETTLING: usize = 10;
+const ENOUGH_ACCEPTED: f64 = 0.65;
+const CORRECTIONS: (usize, usize) = (2, 16);
+
 /// Draws that the expected variance one counts for beside measured ones, which are correlated.
 const EXPECTED: f64 = 60.0;
 
@@ -296,13 +304,36 @@ impl Moments {
     }
 }
 
+/// A density that is cheaper to evaluate than the one that is sampled and has almost the same shape in the coordinates of its
+/// own metric. Its gradient drives the trajectories; a few times along each, the difference to the gradient of the sampled
+/// density is made good (an integrator of two time scales, Tuckerman, Berne and Martyna 1992). The sampled density decides
+/// whether the ends are accepted.
+pub(crate) struct Guide<D, M> {
+    pub(crate) density: D,
+    pub(crate) metric: M,
+}
+
+/// The sampled density where a chain is, beside the guide.
+#[derive(Debug, Clone, Default)]
+struct Difference {
+    /// Logarithm of the sampled density.
+    value: f64,
+    /// Its gradient minus that of the guide, in scaled coordinates.
+    slopes: Vec<f64>,
+}
+
 /// Hamiltonian Monte Carlo: several chains side by side.
 #[derive(Debug, Clone)]
 pub(crate) struct Chains<M = Scaling> {
     pub(crate) metric: M,
     /// Positions in the scaled coordinates.
     positions: Vec<Vec<f64>>,
+    /// Of the density whose gradient drives the trajectories.
     current: Vec<Evaluation>,
+    /// How the sampled density differs from that of a guide, where one drives the trajectories.
+    differences: Vec<Difference>,
+    /// Times along a trajectory at which the difference is made good.
+    pub(crate) corrections: usize,
     rngs: Vec<ChaCha8Rng>,
     common: ChaCha8Rng,
     /// Step of the leapfrog integrator, and the state of its adaptation (dual averaging).
@@ -346,6 +377,8 @@ impl<M: Metric> Chains<M> {
             metric,
             positions,
             current,
+            differences: Vec::new(),
+            corrections: CORRECTIONS.0,
             rngs,
             common: stream(0),
             step,
@@ -364,47 +397,108 @@ impl<M: Metric> Chains<M> {
         self.positions.iter().map(|y| self.metric.point(y)).collect()
     }
 
-    /// One trajectory of every chain. While adapting, the step follows the acceptance.
-    pub(crate) fn advance(&mut self, density: &impl Density, adapt: bool) -> Result<(), Error> {
+    /// Chains that moved under the density of a guide go on under the sampled one, with as many corrections of the guide as it
+    /// takes for the ends of trajectories to be accepted.
+    pub(crate) fn guided<D: Density>(mut self, density: &D, guide: &Guide<D, M>, metric: M) -> Result<Self, Error> {
+        self.metric = metric;
+        self.differences = self.differences(density, guide, &self.positions, &self.current)?;
+        self.corrections = CORRECTIONS.0;
+        loop {
+            let mut accepted = 0.0;
+            for _ in 0..SETTLING {
+                self.advance(density, Some(guide), false)?;
+                accepted += self.accepted / SETTLING as f64;
+            }
+            if accepted > ENOUGH_ACCEPTED || self.corrections >= CORRECTIONS.1 {
+                return Ok(self);
+            }
+            self.corrections *= 2;
+        }
+    }
+
+    fn differences<D: Density>(
+        &self,
+        density: &D,
+        guide: &Guide<D, M>,
+        positions: &[Vec<f64>],
+        guided: &[Evaluation],
+    ) -> Result<Vec<Difference>, Error> {
+        let points: Vec<Vec<f64>> = positions.iter().map(|y| self.metric.point(y)).collect();
+        let sampled = density.evaluate(&points)?;
+        let difference = |(sampled, guided): (&Evaluation, &Evaluation)| {
+            let mut slopes = self.metric.pull(&sampled.gradient);
+            slopes.iter_mut().zip(guide.metric.pull(&guided.gradient)).for_each(|(slope, guided)| *slope -= guided);
+            Difference { value: sampled.value, slopes }
+        };
+        Ok(sampled.iter().zip(guided).map(difference).collect())
+    }
+
+    /// One trajectory of every chain, driven by the gradient of a guide or of the density itself. While adapting, the step
+    /// follows the acceptance.
+    pub(crate) fn advance<D: Density>(
+        &mut self,
+        density: &D,
+        guide: Option<&Guide<D, M>>,
+        adapt: bool,
+    ) -> Result<(), Error> {
+        let (driving, metric) = guide.map_or((density, &self.metric), |guide| (&guide.density, &guide.metric));
         let jitter = JITTER.0 + (JITTER.1 - JITTER.0) * self.common.random::<f64>();
         let step = self.step;
         let leaps = ((TURN * jitter / step).round() as usize).clamp(1, MOST_LEAPS);
+        let parts = if guide.is_some() { self.corrections.min(leaps) } else { 1 };
+        let leaps = leaps.div_ceil(parts);
         let size = density.size();
         let mut momenta: Vec<Vec<f64>> =
             self.rngs.iter_mut().map(|rng| (0..size).map(|_| normal(rng)).collect()).collect();
-        let energy = |here: &Evaluation, momentum: &[f64]| here.value - 0.5 * dot(momentum, momentum);
-        let before: Vec<f64> =
-            self.current.iter().zip(&momenta).map(|(here, momentum)| energy(here, momentum)).collect();
         let mut positions = self.positions.clone();
         let mut here = self.current.clone();
-        for leap in 0..leaps {
-            // Two half kicks between drifts are one whole.
-            let kick = if leap == 0 { 0.5 * step } else { step };
-            let points: Vec<Vec<f64>> = (positions.par_iter_mut().zip(&mut momenta).zip(&here))
-                .map(|((position, momentum), here)| {
-                    let pulled = self.metric.pull(&here.gradient);
-                    for ((position, momentum), slope) in position.iter_mut().zip(momentum).zip(&pulled) {
-                        *momentum += kick * slope;
-                        *position += step * *momentum;
-                    }
-                    self.metric.point(position)
-                })
-                .collect();
-            here = density.evaluate(&points)?;
-            self.leaps += 1;
+        let mut differences = self.differences.clone();
+        let energy = |chain: usize, here: &[Evaluation], differences: &[Difference], momentum: &[f64]| {
+            let value = differences.get(chain).map_or(here[chain].value, |difference| difference.value);
+            value - 0.5 * dot(momentum, momentum)
+        };
+        let before: Vec<f64> =
+            momenta.iter().enumerate().map(|(chain, momentum)| energy(chain, &here, &differences, momentum)).collect();
+        // The differences of no guide are none.
+        let make_good = |momenta: &mut [Vec<f64>], differences: &[Difference]| {
+            for (momentum, difference) in momenta.iter_mut().zip(differences) {
+                kick(momentum, 0.5 * step * leaps as f64, &difference.slopes);
+            }
+        };
+        for _ in 0..parts {
+            make_good(&mut momenta, &differences);
+            for leap in 0..leaps {
+                // Two half kicks between drifts are one whole.
+                let length = if leap == 0 { 0.5 * step } else { step };
+                let points: Vec<Vec<f64>> = (positions.par_iter_mut().zip(&mut momenta).zip(&here))
+                    .map(|((position, momentum), here)| {
+                        kick(momentum, length, &metric.pull(&here.gradient));
+                        kick(position, step, momentum);
+                        metric.point(position)
+                    })
+                    .collect();
+                here = driving.evaluate(&points)?;
+                self.leaps += 1;
+            }
+            for (momentum, here) in momenta.iter_mut().zip(&here) {
+                kick(momentum, 0.5 * step, &metric.pull(&here.gradient));
+            }
+            if let Some(guide) = guide {
+                differences = self.differences(density, guide, &positions, &here)?;
+            }
+            make_good(&mut momenta, &differences);
         }
         let mut mean = 0.0;
         for chain in 0..positions.len() {
-            let pulled = self.metric.pull(&here[chain].gradient);
-            for (momentum, slope) in momenta[chain].iter_mut().zip(&pulled) {
-                *momentum += 0.5 * step * slope;
-            }
-            let after = energy(&here[chain], &momenta[chain]);
+            let after = energy(chain, &here, &differences, &momenta[chain]);
             let chance = if after.is_finite() { (after - before[chain]).min(0.0).exp() } else { 0.0 };
             mean += chance / positions.len() as f64;
             if self.rngs[chain].random::<f64>() < chance {
                 self.positions[chain] = std::mem::take(&mut positions[chain]);
                 self.current[chain] = std::mem::take(&mut here[chain]);
+                if let Some(difference) = self.differences.get_mut(chain) {
+                    *difference = std::mem::take(&mut differences[chain]);
+                }
             }
         }
         if let Some(measured) = &mut self.measured {
@@ -454,12 +548,26 @@ impl<M: Metric> Chains<M> {
 
 #[cfg(test)]
 impl<M: Metric> Chains<M> {
-    /// Continues the first chain from a point under another density.
-    pub(crate) fn restart(&mut self, density: &impl Density, point: &[f64]) -> Result<(), Error> {
+    /// Continues the first chain from a point under another density and another guide.
+    pub(crate) fn restart<D: Density>(
+        &mut self,
+        density: &D,
+        guide: Option<&Guide<D, M>>,
+        point: &[f64],
+    ) -> Result<(), Error> {
         self.positions = vec![self.metric.coordinates(point)];
-        self.current = density.evaluate(&[point.to_vec()])?;
+        let (driving, metric) = guide.map_or((density, &self.metric), |guide| (&guide.density, &guide.metric));
+        self.current = driving.evaluate(&[metric.point(&self.positions[0])])?;
+        self.differences = match guide {
+            Some(guide) => self.differences(density, guide, &self.positions, &self.current)?,
+            None => Vec::new(),
+        };
         Ok(())
     }
+}
+
+fn kick(of: &mut [f64], length: f64, along: &[f64]) {
+    of.iter_mut().zip(along).for_each(|(value, slope)| *value += length * slope);
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {

@@ -9,7 +9,7 @@ use super::diagnostics::{effective_size, r_hat};
 use super::filter::{self, Audience};
 use super::lanes::LANES;
 use super::marginal::{MarginalParams, Observation, Posts, Support};
-use super::sampler::{Chains, Metric, POINTS_OF_A_STEP, Scaling, Search, maximise};
+use super::sampler::{Chains, Guide, Metric, POINTS_OF_A_STEP, Scaling, Search, maximise};
 use super::target::{
     DRIFT_FREEDOM, Density, Evaluation, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio,
     StrengthsTarget, UnknownVariance, Variances,
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Largest product of observations and squared number of agents for the exact likelihood; beyond it the filter's covariance
 /// is kept diagonal, and the draws are moved by the difference between the maxima.
-const MOST_WORK: usize = 30_000_000;
+const MOST_WORK: usize = 60_000_000;
 
 /// Most steps × edges for chains: about two minutes of one core. Beyond, draws are from the normal approximation.
 const MOST_SAMPLED: usize = 2_000_000;
@@ -54,6 +54,9 @@ const SEARCH: (usize, usize) = (150, 40);
 /// Trajectories in which the chains adapt their step and leave their start.
 const WARM_UP: usize = 60;
 
+/// Steps of the search from the maximum of the approximate density to that of the exact one.
+const CORRECTIONS: usize = 30;
+
 /// Draws of each chain between two checks of convergence.
 const BETWEEN_CHECKS: usize = 20;
 
@@ -65,8 +68,9 @@ const MOST_NUMBERS: usize = 2_000_000;
 /// Relative error of the smoothed beliefs, of which only the sign of a mean matters.
 const SMOOTHED: f64 = 1e-4;
 
-/// Name of the progress stage in which the maximum is found.
+/// Names of the progress stages in which the maximum is found.
 const APPROXIMATING: &str = "approximating the posterior";
+const CORRECTING: &str = "correcting the approximation";
 
 /// Whether the posterior of this model can be sampled: speaker strengths on a graph, two hypotheses, no common trend.
 pub(crate) fn applies(panel: &Panel, params: &StateSpaceParams) -> bool {
@@ -205,6 +209,11 @@ fn most_evaluations(size: usize) -> u64 {
     let groups = |points: usize| points.div_ceil(LANES);
     let round = |round: usize| 1 + search_steps(round) * groups(POINTS_OF_A_STEP) + groups(2 * size);
     (0..ROUNDS).map(round).sum::<usize>() as u64
+}
+
+/// Evaluations of [`sample_guided`] by the exact density at most, in groups of [`LANES`] points.
+fn most_corrections(size: usize) -> u64 {
+    (1 + CORRECTIONS * POINTS_OF_A_STEP.div_ceil(LANES) + (2 * size).div_ceil(LANES)) as u64
 }
 
 /// A density that tells of its evaluations, in groups of [`LANES`] points.
@@ -415,16 +424,31 @@ pub(crate) fn sample(
     if prepared.target.audience.is_some() {
         let metric = search(&mut prepared, sampling.seed)?;
         let shift = shift(&prepared.target, &metric, sampling.seed)?;
-        run(panel, prepared.target, metric, &shift, sampling)
+        run(panel, prepared.target, metric, None, &shift, sampling)
     } else {
-        let stage = progress::stage(APPROXIMATING, most_evaluations(prepared.target.size()));
-        let done = AtomicU64::new(0);
-        let scaling =
-            approximate(&mut prepared, &|groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups))?;
-        drop(stage);
-        let shift = vec![0.0; prepared.start.len()];
-        run(panel, prepared.target, scaling, &shift, sampling)
+        sample_guided(panel, prepared, sampling)
     }
+}
+
+/// Samples the exact posterior by trajectories along the gradient of the approximate one, which costs much less.
+fn sample_guided(panel: &Panel, exact: Prepared, sampling: &SamplingParams) -> Result<StrengthsPosterior, Error> {
+    let Prepared { mut target, start, scales } = exact;
+    let mut prepared = Prepared { target: target.approximated(), start, scales };
+    let stage = progress::stage(APPROXIMATING, most_evaluations(target.size()));
+    let done = AtomicU64::new(0);
+    let metric = approximate(&mut prepared, &|groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups))?;
+    drop(stage);
+    target.variances = prepared.target.variances;
+    let fixed: Vec<usize> = (0..target.ratios.len()).map(|number| target.ratio(number).drift_scale()).collect();
+    let stage = progress::stage(CORRECTING, most_corrections(target.size()));
+    let done = AtomicU64::new(0);
+    let each = |groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups);
+    let counted = Counted { density: &target, each: &each };
+    let search = Search::thorough(CORRECTIONS);
+    let (point, _) = maximise(&counted, metric.centre.clone(), &metric, &fixed, search, &|| ())?;
+    let exact = Scaling::from_curvature(&counted, point, &prepared.scales, &|| ())?;
+    drop(stage);
+    run(panel, target, exact, Some((prepared.target, metric)), &[], sampling)
 }
 
 /// The maximum of the approximate density of a large network, with its curvature.
@@ -435,26 +459,38 @@ fn search(prepared: &mut Prepared, seed: u64) -> Result<ArrowMetric, Error> {
 
 /// From the maximum of the approximate density to that of the exact one.
 fn shift(target: &StrengthsTarget, metric: &ArrowMetric, seed: u64) -> Result<Vec<f64>, Error> {
-    let stage = progress::stage("correcting the approximation", large::CLIMB as u64);
+    let stage = progress::stage(CORRECTING, large::CLIMB as u64);
     let reached = large::climb(target, metric, seed, &|| stage.advance())?;
     Ok(reached.iter().zip(metric.centre()).map(|(a, b)| a - b).collect())
 }
 
+/// The point moved, where `by` is not empty.
 fn moved(point: &[f64], by: &[f64]) -> Vec<f64> {
+    if by.is_empty() {
+        return point.to_vec();
+    }
     point.iter().zip(by).map(|(at, by)| at + by).collect()
 }
 
-/// Runs the chains; the draws are moved by `shift`.
-fn run<M: Metric>(
+/// Runs the chains; the draws are moved by `shift`, where there is one. With an approximation and its metric, the chains
+/// start under that and are driven by it.
+fn run<M: Metric + Clone>(
     panel: &Panel,
     mut target: StrengthsTarget,
     metric: M,
+    approximation: Option<(StrengthsTarget, M)>,
     shift: &[f64],
     sampling: &SamplingParams,
 ) -> Result<StrengthsPosterior, Error> {
     target.variances = Variances::Integrated;
     let count = sampling.chains.next_multiple_of(LANES);
-    let mut chains = Chains::new(&target, metric, count, 1.0, sampling.seed)?;
+    let mut guide = approximation.map(|(density, metric)| Guide { density, metric });
+    if let Some(guide) = &mut guide {
+        guide.density.variances = Variances::Integrated;
+    }
+    let start = guide.as_ref().map_or(&target, |guide| &guide.density);
+    let begun = guide.as_ref().map_or(&metric, |guide| &guide.metric).clone();
+    let mut chains = Chains::new(start, begun, count, 1.0, sampling.seed)?;
     let mut posterior = StrengthsPosterior {
         chains: (0..count).map(|_| Vec::new()).collect(),
         support: target.support.clone(),
@@ -467,7 +503,7 @@ fn run<M: Metric>(
     let expected = sampling.draws.min(3 * BETWEEN_CHECKS);
     let stage = progress::stage(SAMPLING, (WARM_UP + expected) as u64);
     for number in 0..WARM_UP {
-        chains.advance(&target, true)?;
+        chains.advance(start, None, true)?;
         if number == WARM_UP / 2 {
             chains.begin_rescaling();
         } else if number == 3 * WARM_UP / 4 {
@@ -476,8 +512,11 @@ fn run<M: Metric>(
         stage.advance();
     }
     chains.settle();
+    if let Some(guide) = &guide {
+        chains = chains.guided(&target, guide, metric)?;
+    }
     for number in 1..=sampling.draws {
-        chains.advance(&target, false)?;
+        chains.advance(&target, guide.as_ref(), false)?;
         stage.at((WARM_UP + number.min(expected)) as u64);
         let points: Vec<Vec<f64>> = chains.points().iter().map(|point| moved(point, shift)).collect();
         let draws: Vec<Result<Draw, Error>> = points.par_iter().map(|point| derive(&target, point)).collect();
@@ -558,7 +597,7 @@ pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, E
     let posterior = match &params.sampling {
         Some(sampling) if work <= MOST_SAMPLED => {
             sampling.check()?;
-            run(panel, target, metric, &shift, sampling)?
+            run(panel, target, metric, None, &shift, sampling)?
         }
         Some(sampling) => normal_draws(panel, &target, &metric, &shift, sampling)?,
         None => StrengthsPosterior {

@@ -85,7 +85,7 @@ pub(crate) struct Ratio {
 }
 
 /// The posterior of speaker strengths.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct StrengthsTarget {
     pub(crate) support: Support,
     /// Where the filter's covariance is kept diagonal.
@@ -184,6 +184,11 @@ impl Density for StrengthsTarget {
 }
 
 impl StrengthsTarget {
+    /// The same posterior with a filter whose covariance is diagonal.
+    pub(crate) fn approximated(&self) -> StrengthsTarget {
+        StrengthsTarget { audience: Some(Audience::new(&self.support)), ..self.clone() }
+    }
+
     pub(crate) fn attention(&self) -> AttentionLayout {
         AttentionLayout { agents: self.support.agents() }
     }

@@ -110,9 +110,10 @@ fn observe(target: &mut StrengthsTarget, point: &[f64], rng: &mut ChaCha8Rng) {
 
 /// The joint-distribution test of Geweke (2004) with independent replicates: parameters drawn from their prior are a draw
 /// from the posterior given data drawn from them, so that trajectories which keep the posterior must keep the prior too.
-fn keeps_the_joint_law<M: Metric>(
+fn keeps_the_joint_law<M: Metric + Clone>(
     mut target: StrengthsTarget,
     metric: impl Fn(&StrengthsTarget, Vec<f64>) -> M,
+    guide: Option<fn(M) -> M>,
     observe: impl Fn(&mut StrengthsTarget, &[f64], &mut ChaCha8Rng),
 ) {
     const REPLICATES: usize = 6_000;
@@ -154,15 +155,18 @@ fn keeps_the_joint_law<M: Metric>(
     let start = from_prior(&target, &mut rng);
     observe(&mut target, &start, &mut rng);
     let metric = metric(&target, start);
+    let guide_metric = guide.map(|off| off(metric.clone()));
     let mut chains = Chains::new(&target, metric, 1, 0.0, 6).unwrap();
     chains.step = 0.1;
+    chains.corrections = 8;
     let (mut accepted, mut differences) = (0.0, Vec::new());
     for _ in 0..REPLICATES {
         let before = from_prior(&target, &mut rng);
         observe(&mut target, &before, &mut rng);
-        chains.restart(&target, &before).unwrap();
+        let guide = guide_metric.clone().map(|metric| Guide { density: target.approximated(), metric });
+        chains.restart(&target, guide.as_ref(), &before).unwrap();
         for _ in 0..TRAJECTORIES {
-            chains.advance(&target, false).unwrap();
+            chains.advance(&target, guide.as_ref(), false).unwrap();
             accepted += chains.accepted / (REPLICATES * TRAJECTORIES) as f64;
         }
         let after = chains.points().swap_remove(0);
@@ -185,7 +189,21 @@ fn trajectories_keep_the_joint_law_of_parameters_and_data() {
     let metric = |target: &StrengthsTarget, start: Vec<f64>| {
         Scaling::from_curvature(target, start, &vec![0.3; target.size()], &|| ()).unwrap()
     };
-    keeps_the_joint_law(small_target(), metric, observe);
+    keeps_the_joint_law(small_target(), metric, None, observe);
+}
+
+#[test]
+fn guided_trajectories_keep_the_joint_law_of_parameters_and_data() {
+    let metric = |target: &StrengthsTarget, start: Vec<f64>| {
+        Scaling::from_curvature(target, start, &vec![0.3; target.size()], &|| ()).unwrap()
+    };
+    // In its coordinates the guide is another density than the sampled one.
+    let off = |mut scaling: Scaling| {
+        scaling.centre.iter_mut().enumerate().for_each(|(place, value)| *value += 0.01 * (place as f64).sin());
+        scaling.root *= 0.97;
+        scaling
+    };
+    keeps_the_joint_law(small_target(), metric, Some(off), observe);
 }
 
 /// New observations by the forecasts of the filter with a diagonal covariance, of which its likelihood is the exact density.
@@ -229,7 +247,7 @@ fn trajectories_of_large_networks_keep_the_joint_law_of_parameters_and_data() {
         let commons = vec![target.attention().keep(), places.noise(), places.drift_centre()];
         ArrowMetric::uncoupled(&target.support, centre, places.levels(), vec![0.3; target.size()], commons)
     };
-    keeps_the_joint_law(target, metric, observe_by_forecasts);
+    keeps_the_joint_law(target, metric, None, observe_by_forecasts);
 }
 
 fn distance(a: &Combination, b: &Combination) -> f64 {
