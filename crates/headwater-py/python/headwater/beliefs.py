@@ -54,7 +54,8 @@ def as_beliefs(beliefs: BeliefsLike, log_ratios: bool = False) -> _headwater.Bel
 
 def _episodes(beliefs: object) -> dict[str, object] | None:
     """Beliefs of several episodes by name; None where there is one. A list of matrices is one episode, frame by frame."""
-    if isinstance(beliefs, dict):
+    # scipy's sparse arrays of one kind are dictionaries.
+    if isinstance(beliefs, dict) and not hasattr(beliefs, "tocsc"):
         return {str(name): part for name, part in beliefs.items()}
     if isinstance(beliefs, list | tuple) and beliefs and all(np.ndim(part) == 3 for part in beliefs):
         return {str(number): part for number, part in enumerate(beliefs)}

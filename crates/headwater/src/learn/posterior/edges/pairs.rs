@@ -59,8 +59,11 @@ fn log_mass(a: f64, b: f64) -> f64 {
     (tail(b) - tail(a)).ln()
 }
 
-/// A standard normal number between a and b, by rejection (Robert 1995).
+/// A standard normal number between a and b, by rejection (Robert 1995). NaN where there is no such number.
 pub(crate) fn truncated(a: f64, b: f64, rng: &mut impl Rng) -> f64 {
+    if a.is_nan() || b.is_nan() || a >= b || a == f64::INFINITY || b == f64::NEG_INFINITY {
+        return f64::NAN;
+    }
     if a > 0.0 {
         return tail(a, b, rng);
     }
@@ -83,8 +86,14 @@ pub(crate) fn truncated(a: f64, b: f64, rng: &mut impl Rng) -> f64 {
     }
 }
 
+/// Beyond, the tail of the normal law is an exponential one to rounding.
+const EXPONENTIAL: f64 = 1e8;
+
 /// The same for 0 < a < b, from an exponential law.
 fn tail(a: f64, b: f64, rng: &mut impl Rng) -> f64 {
+    if a > EXPONENTIAL {
+        return (a - (rng.random::<f64>() * (-a * (b - a)).exp_m1()).ln_1p() / a).min(b);
+    }
     let rate = 0.5 * (a + (a * a + 4.0).sqrt());
     let best = rate.min(b) - rate;
     loop {
@@ -172,7 +181,7 @@ pub(crate) fn move_pairs(quadratic: &Quadratic, slab: Slab<'_>, weights: &mut [f
         let (weight, now) = if chance < found.probabilities[0] {
             let limits = [-found.mean / found.deviation, (sum - found.mean) / found.deviation];
             let weight = found.mean + found.deviation * truncated(limits[0], limits[1], rng);
-            if weight <= 0.0 || weight >= sum {
+            if !(weight > 0.0 && weight < sum) {
                 continue; // Rounding.
             }
             (weight, others + 2)

@@ -32,6 +32,21 @@ fn truncated_normal_numbers_have_their_mean() {
     }
 }
 
+#[test]
+fn truncated_normal_numbers_far_out_come_at_once() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for (a, b) in
+        [(1e7, 2e7), (1e9, 1e9 + 1.0), (1e200, 1e201), (1e200, f64::INFINITY), (-1e200, -1e199), (-1e200, 1e-9)]
+    {
+        let found = truncated(a, b, &mut rng);
+        assert!((a..=b).contains(&found), "{found} is not between {a} and {b}");
+    }
+    let nan = f64::NAN;
+    for (a, b) in [(nan, 1.0), (0.0, nan), (2.0, 1.0), (f64::INFINITY, f64::INFINITY)] {
+        assert!(truncated(a, b, &mut rng).is_nan(), "between {a} and {b}");
+    }
+}
+
 /// Probabilities and means of spike and slab by moves of pairs, beside sums over all supports and a grid of weights.
 #[test]
 fn moves_of_pairs_keep_the_density_of_the_weights() {
