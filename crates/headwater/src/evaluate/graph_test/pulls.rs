@@ -36,14 +36,13 @@ pub struct Pull {
 ///
 /// ```
 /// use headwater::{Panel, Roster, evaluate::graph_test::pulls};
-/// // Everybody moves half way towards agent 2, who stays where it is.
+/// // Everybody moves half way towards agent 2, give or take, who thinks something else each time.
 /// let mut opinions: Vec<f64> = (0..12).map(|agent| f64::from(agent * agent % 11)).collect();
-/// let mut cells = opinions.clone();
-/// for _ in 0..2 {
-///     let hub = opinions[2];
-///     opinions.iter_mut().enumerate().for_each(|(agent, x)| *x += 0.5 * (hub - *x) + 0.1 * f64::from(agent as u32 % 3));
+/// let mut cells = Vec::new();
+/// for hub in [9.0, 0.0, 7.0, 2.0] {
 ///     opinions[2] = hub;
 ///     cells.extend(&opinions);
+///     opinions.iter_mut().zip([-0.1, 0.0, 0.1].iter().cycle()).for_each(|(x, error)| *x += 0.5 * (hub - *x) + error);
 /// }
 /// let panel = Panel::complete(Roster::numbered(12, 2)?, cells)?;
 /// let found = pulls(&panel);
