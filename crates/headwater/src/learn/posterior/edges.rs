@@ -15,15 +15,15 @@ mod chain;
 mod pairs;
 mod path;
 
-use super::diagnostics::{effective_size, r_hat};
+use super::draws::{Draw, Draws};
 use super::target::{OF_LOG_SCALES, TYPICAL};
 use super::{SAMPLING, SamplingParams};
 use crate::influence::signed_shares;
 use crate::learn::gsl::Constraint;
 use crate::learn::state_space::{SeriesSummary, StateSpaceParams};
-use crate::model::posterior::{EdgeInterval, Posterior, PosteriorDraw, interval, rounded};
-use crate::model::{Innovation, WeightKind};
-use crate::{Combination, Error, Evidence, Model, Panel, progress};
+use crate::model::WeightKind;
+use crate::model::posterior::{EdgeInterval, Posterior, interval};
+use crate::{Combination, Error, Model, Panel, progress};
 use chain::{CONCENTRATIONS, Chain, EdgesTarget, State};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -160,18 +160,8 @@ fn start(target: &EdgesTarget, noise: f64, number: usize, seed: u64) -> State {
     }
 }
 
-/// What a draw of the parameters means.
-struct Draw {
-    /// A: for each listener in the order of its speakers.
-    weights: Vec<Vec<f64>>,
-    adaptation: f64,
-    centrality: Vec<f64>,
-    /// δL̄.
-    drifts: Vec<f64>,
-    shares: Vec<f64>,
-    news: Vec<f64>,
-    noise: f64,
-}
+/// A draw with A, for each listener in the order of its speakers.
+type EdgesDraw = Draw<Vec<Vec<f64>>>;
 
 fn combination(speakers: &[Vec<usize>], weights: &[Vec<f64>]) -> Result<Combination, Error> {
     let listeners = speakers.iter().zip(weights).enumerate();
@@ -182,7 +172,7 @@ fn combination(speakers: &[Vec<usize>], weights: &[Vec<f64>]) -> Result<Combinat
     Combination::from_triplets(triplets.collect(), speakers.len())
 }
 
-fn derive(target: &EdgesTarget, state: &State) -> Result<Draw, Error> {
+fn derive(target: &EdgesTarget, state: &State) -> Result<EdgesDraw, Error> {
     let centrality = combination(&target.speakers, &state.weights)?.centrality()?.values;
     let influence: Vec<f64> = centrality.iter().zip(&state.drifts).map(|(u, drift)| u * drift).collect();
     Ok(Draw {
@@ -196,12 +186,10 @@ fn derive(target: &EdgesTarget, state: &State) -> Result<Draw, Error> {
     })
 }
 
-/// Draws by chain.
+/// Draws of the network and who may hear whom.
 pub(crate) struct EdgesPosterior {
     speakers: Vec<Vec<usize>>,
-    chains: Vec<Vec<Draw>>,
-    effective_size: f64,
-    r_hat: f64,
+    draws: Draws<Vec<Vec<f64>>>,
 }
 
 /// Samples the posterior until the chains have converged, have made `sampling.draws` draws each, or are asked to finish.
@@ -219,14 +207,9 @@ pub(crate) fn sample(
         .collect();
     let warm_up = WARM_UP / SWEEPS;
     let stage = progress::stage(SAMPLING, (warm_up + sampling.draws) as u64);
-    let mut posterior = EdgesPosterior {
-        speakers: target.speakers.clone(),
-        chains: (0..count).map(|_| Vec::new()).collect(),
-        effective_size: 0.0,
-        r_hat: f64::INFINITY,
-    };
-    let advance = |chains: &mut [Chain], adapt: bool| -> Result<Vec<Draw>, Error> {
-        let draws: Vec<Result<Draw, Error>> = chains
+    let mut drawn = Draws::new(count);
+    let advance = |chains: &mut [Chain], adapt: bool| -> Result<Vec<EdgesDraw>, Error> {
+        let draws: Vec<Result<EdgesDraw, Error>> = chains
             .par_iter_mut()
             .map(|chain| {
                 for _ in 0..SWEEPS {
@@ -244,101 +227,42 @@ pub(crate) fn sample(
     }
     for number in 1..=sampling.draws {
         let draws = advance(&mut chains, false)?;
-        posterior.chains.iter_mut().zip(draws).for_each(|(kept, draw)| kept.push(draw));
+        draws.into_iter().enumerate().for_each(|(chain, draw)| drawn.push(chain, draw));
         let finishing = progress::finishing() && number >= 4;
         if number % BETWEEN_CHECKS == 0 || number == sampling.draws || finishing {
-            posterior.check();
-            if finishing || posterior.converged() {
+            drawn.check();
+            if finishing || drawn.converged() {
                 break;
             }
         }
     }
-    Ok(posterior)
+    Ok(EdgesPosterior { speakers: target.speakers, draws: drawn })
 }
 
 impl EdgesPosterior {
-    /// Measures the convergence of shares and δ.
-    fn check(&mut self) {
-        let series = |of: &dyn Fn(&Draw) -> f64| -> Vec<Vec<f64>> {
-            self.chains.iter().map(|chain| chain.iter().map(of).collect()).collect()
-        };
-        let mut all: Vec<Vec<Vec<f64>>> =
-            (0..self.speakers.len()).map(|agent| series(&|draw| draw.shares[agent])).collect();
-        all.push(series(&|draw| draw.adaptation));
-        self.effective_size = all.iter().map(|chains| effective_size(chains)).fold(f64::INFINITY, f64::min);
-        self.r_hat = all.iter().map(|chains| r_hat(chains)).fold(1.0, f64::max);
-    }
-
-    fn converged(&self) -> bool {
-        Posterior::enough(self.effective_size, self.r_hat)
-    }
-
-    fn draws(&self) -> impl Iterator<Item = &Draw> {
-        self.chains.iter().flatten()
-    }
-
-    fn mean(&self, of: impl Fn(&Draw) -> f64) -> f64 {
-        let count: usize = self.chains.iter().map(Vec::len).sum();
-        self.draws().map(of).sum::<f64>() / count as f64
-    }
-
-    fn variance(&self, of: impl Fn(&Draw) -> f64) -> f64 {
-        let centre = self.mean(&of);
-        self.mean(|draw| (of(draw) - centre).powi(2))
-    }
-
     /// What is kept of it in a model.
     fn summary(&self) -> Posterior {
-        let length = self.chains[0].len();
-        let total = self.chains.len() * length;
-        let every = total.div_ceil(MOST_KEPT).max(1);
-        // Draw by draw and then chain by chain, so that every chain is kept alike.
-        let kept = (0..total).step_by(every).map(|place| {
-            let draw = &self.chains[place % self.chains.len()][place / self.chains.len()];
-            let evidence = draw.drifts.iter().map(|drift| drift / draw.adaptation).collect();
-            PosteriorDraw::new(draw.adaptation, draw.centrality.clone(), evidence)
-        });
         let mut edges = Vec::new();
         for (listener, speakers) in self.speakers.iter().enumerate() {
             for (place, &speaker) in speakers.iter().enumerate().skip(1) {
-                let found = interval(self.draws().map(|draw| draw.weights[listener][place]).collect());
-                let probability = self.mean(|draw| f64::from(u8::from(draw.weights[listener][place] > 0.0)));
+                let found = interval(self.draws.iter().map(|draw| draw.weights[listener][place]).collect());
+                let probability = self.draws.mean(|draw| f64::from(u8::from(draw.weights[listener][place] > 0.0)));
                 edges.push(EdgeInterval::new(speaker, listener, found).with_probability(probability));
             }
         }
-        Posterior {
-            chains: self.chains.len(),
-            draws: length,
-            effective_size: rounded(self.effective_size),
-            r_hat: rounded(self.r_hat),
-            normal_approximation: false,
-            kept: kept.collect(),
-            edges,
-            information: Vec::new(),
-        }
+        Posterior { edges, ..self.draws.summary(MOST_KEPT) }
     }
 
     /// Replaces the estimates of a model by posterior means, and adds the draws.
     pub(crate) fn apply(&self, model: &mut Model) -> Result<(), Error> {
-        let agents = self.speakers.len();
-        let weights: Vec<Vec<f64>> = (0..agents)
+        let weights: Vec<Vec<f64>> = (0..self.speakers.len())
             .map(|listener| {
                 let places = 0..self.speakers[listener].len();
-                places.map(|place| self.mean(|draw| draw.weights[listener][place])).collect()
+                places.map(|place| self.draws.mean(|draw| draw.weights[listener][place])).collect()
             })
             .collect();
         model.combination = combination(&self.speakers, &weights)?;
-        model.adaptation = self.mean(|draw| draw.adaptation);
-        // The ratio of means, because δ is in the denominator of every draw of the evidence.
-        let evidence = (0..agents).map(|agent| self.mean(|draw| draw.drifts[agent]) / model.adaptation).collect();
-        let errors = (0..agents).map(|agent| self.variance(|draw| draw.drifts[agent] / draw.adaptation).sqrt());
-        model.diagnostics.evidence_errors = Some(errors.map(|error| vec![error]).collect());
-        let news = |agent: usize| self.mean(|draw| draw.news[agent] / draw.adaptation.powi(2));
-        model.innovation = Some(Innovation::from_cells((0..agents).map(news).collect(), agents, 1)?);
-        model.evidence = Evidence::from_rows(evidence, agents, 1)?;
-        if let Some(smoothing) = &mut model.diagnostics.smoothing {
-            smoothing.noise = vec![vec![self.mean(|draw| draw.noise)]];
-        }
+        self.draws.apply(model)?;
         model.diagnostics.posterior = Some(self.summary());
         Ok(())
     }

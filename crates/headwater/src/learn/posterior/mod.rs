@@ -9,6 +9,7 @@
 pub(crate) mod arrow;
 pub(crate) mod attention;
 pub mod diagnostics;
+mod draws;
 pub(crate) mod edges;
 pub(crate) mod filter;
 pub(crate) mod lanes;

@@ -5,7 +5,7 @@
 
 use super::arrow::ArrowMetric;
 use super::attention::{Attention, listener_weights};
-use super::diagnostics::{effective_size, r_hat};
+use super::draws::{Draw, Draws};
 use super::filter::{self, Audience};
 use super::lanes::LANES;
 use super::marginal::{MarginalParams, Observation, Posts, Support};
@@ -21,8 +21,8 @@ use crate::learn::gsl::Constraint;
 use crate::learn::method::Method;
 use crate::learn::regressors::DistinctAgents;
 use crate::learn::state_space::{self, SeriesSummary, StateSpaceParams};
-use crate::model::posterior::{EdgeInterval, Posterior, PosteriorDraw, interval, rounded};
-use crate::model::{self, ColumnDiagnostics, EpisodeEvidence, Innovation, Skill, Smoothing, WeightKind};
+use crate::model::posterior::{EdgeInterval, Posterior, interval, rounded};
+use crate::model::{self, ColumnDiagnostics, EpisodeEvidence, Skill, Smoothing, WeightKind};
 use crate::{Combination, Error, Evidence, Model, Panel, progress};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -304,18 +304,8 @@ pub(crate) fn likeliest_scale(squares: &[f64], first: f64) -> f64 {
     0.5 * scale.ln()
 }
 
-/// What a draw of the parameters means.
-struct Draw {
-    /// The parameters of the weights.
-    attention: Vec<f64>,
-    adaptation: f64,
-    centrality: Vec<f64>,
-    /// δL̄, the mean over the episodes.
-    drifts: Vec<f64>,
-    shares: Vec<f64>,
-    news: Vec<f64>,
-    noise: f64,
-}
+/// A draw with the parameters of the weights.
+type StrengthsDraw = Draw<Vec<f64>>;
 
 fn combination(support: &Support, weights: &[f64]) -> Result<Combination, Error> {
     let listeners = 0..support.agents();
@@ -345,7 +335,7 @@ fn mean_over_episodes(target: &StrengthsTarget, by_episode: &[f64]) -> Vec<f64> 
     (0..agents).map(mean).collect()
 }
 
-fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<Draw, Error> {
+fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<StrengthsDraw, Error> {
     let point = &*target.pinned(point);
     let attention = Attention::new(&target.support, point);
     let agents = target.support.agents();
@@ -356,7 +346,7 @@ fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<Draw, Error> {
     let influence: Vec<f64> = centrality.iter().zip(&drifts).map(|(u, drift)| u * drift).collect();
     let places = target.ratio(0);
     Ok(Draw {
-        attention: point[..target.attention().size()].to_vec(),
+        weights: point[..target.attention().size()].to_vec(),
         adaptation: 1.0 - attention.keep,
         centrality,
         shares: signed_shares(&influence).unwrap_or(influence),
@@ -401,13 +391,11 @@ impl EpisodeDrifts {
     }
 }
 
-/// Draws by chain.
+/// Draws of the parameters and who may hear whom.
 pub(crate) struct StrengthsPosterior {
     support: Support,
-    chains: Vec<Vec<Draw>>,
+    draws: Draws<Vec<f64>>,
     episodes: EpisodeDrifts,
-    effective_size: f64,
-    r_hat: f64,
     /// Whether the draws are from the normal law about the maximum.
     normal: bool,
 }
@@ -492,11 +480,9 @@ fn run<M: Metric + Clone>(
     let begun = guide.as_ref().map_or(&metric, |guide| &guide.metric).clone();
     let mut chains = Chains::new(start, begun, count, 1.0, sampling.seed)?;
     let mut posterior = StrengthsPosterior {
-        chains: (0..count).map(|_| Vec::new()).collect(),
         support: target.support.clone(),
+        draws: Draws::new(count),
         episodes: EpisodeDrifts::new(panel),
-        effective_size: 0.0,
-        r_hat: f64::INFINITY,
         normal: false,
     };
     // Usually the third check is passed.
@@ -519,15 +505,15 @@ fn run<M: Metric + Clone>(
         chains.advance(&target, guide.as_ref(), false)?;
         stage.at((WARM_UP + number.min(expected)) as u64);
         let points: Vec<Vec<f64>> = chains.points().iter().map(|point| moved(point, shift)).collect();
-        let draws: Vec<Result<Draw, Error>> = points.par_iter().map(|point| derive(&target, point)).collect();
-        for ((kept, draw), point) in posterior.chains.iter_mut().zip(draws).zip(&points) {
-            kept.push(draw?);
+        let draws: Vec<Result<StrengthsDraw, Error>> = points.par_iter().map(|point| derive(&target, point)).collect();
+        for ((chain, draw), point) in draws.into_iter().enumerate().zip(&points) {
+            posterior.draws.push(chain, draw?);
             posterior.episodes.add(&target, point);
         }
         let finishing = progress::finishing() && number >= 4;
         if number % BETWEEN_CHECKS == 0 || number == sampling.draws || finishing {
-            posterior.check();
-            if finishing || posterior.converged() {
+            posterior.draws.check();
+            if finishing || posterior.draws.converged() {
                 break;
             }
         }
@@ -545,7 +531,7 @@ fn normal_draws(
 ) -> Result<StrengthsPosterior, Error> {
     sampling.check()?;
     let stage = progress::stage("drawing from the normal approximation", sampling.draws as u64);
-    let draws: Vec<Result<Draw, Error>> = (0..sampling.draws as u64)
+    let draws: Vec<Result<StrengthsDraw, Error>> = (0..sampling.draws as u64)
         .into_par_iter()
         .map(|number| {
             progress::check()?;
@@ -559,10 +545,8 @@ fn normal_draws(
         .collect();
     Ok(StrengthsPosterior {
         support: target.support.clone(),
-        chains: vec![draws.into_iter().collect::<Result<_, _>>()?],
+        draws: Draws::independent(draws.into_iter().collect::<Result<_, _>>()?),
         episodes: EpisodeDrifts::new(panel),
-        effective_size: sampling.draws as f64,
-        r_hat: 1.0,
         normal: true,
     })
 }
@@ -602,10 +586,9 @@ pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, E
         Some(sampling) => normal_draws(panel, &target, &metric, &shift, sampling)?,
         None => StrengthsPosterior {
             support: target.support.clone(),
-            chains: vec![vec![draw]],
+            // A single draw: the maximum.
+            draws: Draws::independent(vec![draw]),
             episodes: EpisodeDrifts::new(panel),
-            effective_size: 0.0,
-            r_hat: f64::INFINITY,
             normal: false,
         },
     };
@@ -695,60 +678,20 @@ pub(crate) fn forecast_skill(panel: &Panel, params: &StateSpaceParams) -> Result
 }
 
 impl StrengthsPosterior {
-    /// Measures the convergence of shares and δ.
-    fn check(&mut self) {
-        let series = |of: &dyn Fn(&Draw) -> f64| -> Vec<Vec<f64>> {
-            self.chains.iter().map(|chain| chain.iter().map(of).collect()).collect()
-        };
-        let mut all: Vec<Vec<Vec<f64>>> =
-            (0..self.support.agents()).map(|agent| series(&|draw| draw.shares[agent])).collect();
-        all.push(series(&|draw| draw.adaptation));
-        self.effective_size = all.iter().map(|chains| effective_size(chains)).fold(f64::INFINITY, f64::min);
-        self.r_hat = all.iter().map(|chains| r_hat(chains)).fold(1.0, f64::max);
-    }
-
-    fn draws(&self) -> impl Iterator<Item = &Draw> {
-        self.chains.iter().flatten()
-    }
-
-    fn mean(&self, of: impl Fn(&Draw) -> f64) -> f64 {
-        let count: usize = self.chains.iter().map(Vec::len).sum();
-        self.draws().map(of).sum::<f64>() / count as f64
-    }
-
-    fn variance(&self, of: impl Fn(&Draw) -> f64) -> f64 {
-        let centre = self.mean(&of);
-        self.mean(|draw| (of(draw) - centre).powi(2))
-    }
-
-    /// Whether the chains agree and are long enough for intervals.
-    fn converged(&self) -> bool {
-        Posterior::enough(self.effective_size, self.r_hat)
-    }
-
     /// Weights A of a listener, its own first, of a draw.
-    fn weights(&self, draw: &Draw, listener: usize) -> Vec<f64> {
+    fn weights(&self, draw: &StrengthsDraw, listener: usize) -> Vec<f64> {
         let mut weights = vec![0.0; self.support.of(listener).len()];
-        listener_weights(&self.support, &draw.attention, listener, 1.0, &mut weights);
+        listener_weights(&self.support, &draw.weights, listener, 1.0, &mut weights);
         weights
     }
 
     /// What is kept of it in a model.
     fn summary(&self) -> Posterior {
-        let (agents, length) = (self.support.agents(), self.chains[0].len());
-        let total = self.chains.len() * length;
-        let most = (MOST_NUMBERS / (2 * agents)).clamp(FEWEST_KEPT, MOST_KEPT);
-        let every = total.div_ceil(most).max(1);
-        // Draw by draw and then chain by chain, so that every chain is kept alike.
-        let kept = (0..total).step_by(every).map(|place| {
-            let draw = &self.chains[place % self.chains.len()][place / self.chains.len()];
-            let evidence = draw.drifts.iter().map(|drift| drift / draw.adaptation).collect();
-            PosteriorDraw::new(draw.adaptation, draw.centrality.clone(), evidence)
-        });
+        let agents = self.support.agents();
         let edges: Vec<Vec<EdgeInterval>> = (0..agents)
             .into_par_iter()
             .map(|listener| {
-                let weights: Vec<Vec<f64>> = self.draws().map(|draw| self.weights(draw, listener)).collect();
+                let weights: Vec<Vec<f64>> = self.draws.iter().map(|draw| self.weights(draw, listener)).collect();
                 let speakers = &self.support.speakers[self.support.of(listener)];
                 (1..speakers.len())
                     .map(|place| {
@@ -758,32 +701,28 @@ impl StrengthsPosterior {
                     .collect()
             })
             .collect();
-        let spread = |draw: &Draw| likeliest(OF_STRENGTHS, &draw.attention[..agents], 0.0, std::iter::empty());
-        let prior = self.mean(spread);
+        let spread = |draw: &StrengthsDraw| likeliest(OF_STRENGTHS, &draw.weights[..agents], 0.0, std::iter::empty());
+        let prior = self.draws.mean(spread);
         let information = (0..agents).map(|agent| {
-            let variance = self.variance(|draw| draw.attention[agent]);
+            let variance = self.draws.variance(|draw| draw.weights[agent]);
             rounded(0.5 * (prior / variance).ln().max(0.0))
         });
         Posterior {
-            chains: self.chains.len(),
-            draws: length,
-            effective_size: rounded(self.effective_size),
-            r_hat: rounded(self.r_hat),
             normal_approximation: self.normal,
-            kept: kept.collect(),
             edges: edges.concat(),
             information: information.collect(),
+            ..self.draws.summary((MOST_NUMBERS / (2 * agents)).clamp(FEWEST_KEPT, MOST_KEPT))
         }
     }
 
     /// Posterior means of the weights A, by edge of the support.
     fn mean_weights(&self) -> Vec<f64> {
-        let count = self.draws().count() as f64;
+        let count = self.draws.iter().count() as f64;
         let listeners = (0..self.support.agents()).into_par_iter();
         let means: Vec<Vec<f64>> = listeners
             .map(|listener| {
                 let mut sum = vec![0.0; self.support.of(listener).len()];
-                for draw in self.draws() {
+                for draw in self.draws.iter() {
                     let weights = self.weights(draw, listener);
                     sum.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += weight / count);
                 }
@@ -798,20 +737,11 @@ impl StrengthsPosterior {
         let agents = self.support.agents();
         let weights = self.mean_weights();
         model.combination = combination(&self.support, &weights)?;
-        model.adaptation = self.mean(|draw| draw.adaptation);
-        // The ratio of means, because δ is in the denominator of every draw of the evidence.
-        let drift = |agent: usize| self.mean(|draw| draw.drifts[agent]);
-        let evidence: Vec<f64> = (0..agents).map(|agent| drift(agent) / model.adaptation).collect();
-        let errors = (0..agents).map(|agent| self.variance(|draw| draw.drifts[agent] / draw.adaptation).sqrt());
-        model.diagnostics.evidence_errors = Some(errors.map(|error| vec![error]).collect());
-        let news = |agent: usize| self.mean(|draw| draw.news[agent] / draw.adaptation.powi(2));
-        model.innovation = Some(Innovation::from_cells((0..agents).map(news).collect(), agents, 1)?);
-        model.evidence = Evidence::from_rows(evidence, agents, 1)?;
+        self.draws.apply(model)?;
         if let Some(smoothing) = &mut model.diagnostics.smoothing {
-            let strengths: Vec<f64> = (0..agents).map(|agent| self.mean(|draw| draw.attention[agent])).collect();
+            let strengths: Vec<f64> = (0..agents).map(|agent| self.draws.mean(|draw| draw.weights[agent])).collect();
             let centre = strengths.iter().sum::<f64>() / agents as f64;
             smoothing.strengths = Some(strengths.iter().map(|strength| (strength - centre).exp()).collect());
-            smoothing.noise = vec![vec![self.mean(|draw| draw.noise)]];
             let own = |listener: usize| weights[self.support.starts[listener]];
             let others = (0..agents).filter(|&listener| self.support.of(listener).len() > 1);
             smoothing.self_weight = Some(median(others.map(own).collect()));

@@ -517,7 +517,7 @@ fn only_edges_of_the_graph_have_probabilities() {
     let edges: Vec<(usize, usize)> =
         posterior.summary().edges.iter().map(|edge| (edge.speaker, edge.listener)).collect();
     assert_eq!(edges, [(1, 0), (2, 0), (0, 1), (0, 2), (0, 3), (1, 3), (2, 3), (3, 4)]);
-    assert!(posterior.draws().all(|draw| (draw.adaptation - 0.1).abs() < 1e-15));
+    assert!(posterior.draws.iter().all(|draw| (draw.adaptation - 0.1).abs() < 1e-15));
     assert!(!applies(&panel, &StateSpaceParams { common: Some(vec![0; 5]), ..params.clone() }));
     assert!(!applies(&panel, &StateSpaceParams { constraint: Constraint::Free, ..params }));
 }

@@ -1,0 +1,113 @@
+//! Draws of several chains: convergence, moments, and what a model keeps of them.
+
+use super::diagnostics::{effective_size, r_hat};
+use crate::model::Innovation;
+use crate::model::posterior::{Posterior, PosteriorDraw, rounded};
+use crate::{Error, Evidence, Model};
+
+/// What a draw of the parameters means. `W` is what the weights of the network are made of.
+pub(super) struct Draw<W> {
+    pub(super) weights: W,
+    pub(super) adaptation: f64,
+    pub(super) centrality: Vec<f64>,
+    /// δL̄, the mean over the episodes.
+    pub(super) drifts: Vec<f64>,
+    pub(super) shares: Vec<f64>,
+    pub(super) news: Vec<f64>,
+    pub(super) noise: f64,
+}
+
+/// Draws by chain, with the convergence of shares and δ.
+pub(super) struct Draws<W> {
+    chains: Vec<Vec<Draw<W>>>,
+    pub(super) effective_size: f64,
+    pub(super) r_hat: f64,
+}
+
+impl<W> Draws<W> {
+    /// Chains without draws.
+    pub(super) fn new(chains: usize) -> Self {
+        Draws { chains: (0..chains).map(|_| Vec::new()).collect(), effective_size: 0.0, r_hat: f64::INFINITY }
+    }
+
+    /// Draws that do not depend on each other.
+    pub(super) fn independent(draws: Vec<Draw<W>>) -> Self {
+        Draws { effective_size: draws.len() as f64, r_hat: 1.0, chains: vec![draws] }
+    }
+
+    /// One more draw of a chain.
+    pub(super) fn push(&mut self, chain: usize, draw: Draw<W>) {
+        self.chains[chain].push(draw);
+    }
+
+    /// Measures the convergence of shares and δ.
+    pub(super) fn check(&mut self) {
+        let series = |of: &dyn Fn(&Draw<W>) -> f64| -> Vec<Vec<f64>> {
+            self.chains.iter().map(|chain| chain.iter().map(of).collect()).collect()
+        };
+        let agents = self.iter().next().map_or(0, |draw| draw.shares.len());
+        let mut all: Vec<Vec<Vec<f64>>> = (0..agents).map(|agent| series(&|draw| draw.shares[agent])).collect();
+        all.push(series(&|draw| draw.adaptation));
+        self.effective_size = all.iter().map(|chains| effective_size(chains)).fold(f64::INFINITY, f64::min);
+        self.r_hat = all.iter().map(|chains| r_hat(chains)).fold(1.0, f64::max);
+    }
+
+    /// Whether the chains agree and are long enough for intervals.
+    pub(super) fn converged(&self) -> bool {
+        Posterior::enough(self.effective_size, self.r_hat)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Draw<W>> {
+        self.chains.iter().flatten()
+    }
+
+    pub(super) fn mean(&self, of: impl Fn(&Draw<W>) -> f64) -> f64 {
+        let count: usize = self.chains.iter().map(Vec::len).sum();
+        self.iter().map(of).sum::<f64>() / count as f64
+    }
+
+    pub(super) fn variance(&self, of: impl Fn(&Draw<W>) -> f64) -> f64 {
+        let centre = self.mean(&of);
+        self.mean(|draw| (of(draw) - centre).powi(2))
+    }
+
+    /// What is kept in a model, with at most so many draws; edges and information are the caller's.
+    pub(super) fn summary(&self, most: usize) -> Posterior {
+        let length = self.chains[0].len();
+        let total = self.chains.len() * length;
+        let every = total.div_ceil(most).max(1);
+        // Draw by draw and then chain by chain, so that every chain is kept alike.
+        let kept = (0..total).step_by(every).map(|place| {
+            let draw = &self.chains[place % self.chains.len()][place / self.chains.len()];
+            let evidence = draw.drifts.iter().map(|drift| drift / draw.adaptation).collect();
+            PosteriorDraw::new(draw.adaptation, draw.centrality.clone(), evidence)
+        });
+        Posterior {
+            chains: self.chains.len(),
+            draws: length,
+            effective_size: rounded(self.effective_size),
+            r_hat: rounded(self.r_hat),
+            normal_approximation: false,
+            kept: kept.collect(),
+            edges: Vec::new(),
+            information: Vec::new(),
+        }
+    }
+
+    /// Replaces the estimates of a model by posterior means, all but the weights.
+    pub(super) fn apply(&self, model: &mut Model) -> Result<(), Error> {
+        let agents = model.roster.agents().len();
+        model.adaptation = self.mean(|draw| draw.adaptation);
+        // The ratio of means, because δ is in the denominator of every draw of the evidence.
+        let evidence = (0..agents).map(|agent| self.mean(|draw| draw.drifts[agent]) / model.adaptation).collect();
+        let errors = (0..agents).map(|agent| self.variance(|draw| draw.drifts[agent] / draw.adaptation).sqrt());
+        model.diagnostics.evidence_errors = Some(errors.map(|error| vec![error]).collect());
+        let news = |agent: usize| self.mean(|draw| draw.news[agent] / draw.adaptation.powi(2));
+        model.innovation = Some(Innovation::from_cells((0..agents).map(news).collect(), agents, 1)?);
+        model.evidence = Evidence::from_rows(evidence, agents, 1)?;
+        if let Some(smoothing) = &mut model.diagnostics.smoothing {
+            smoothing.noise = vec![vec![self.mean(|draw| draw.noise)]];
+        }
+        Ok(())
+    }
+}
