@@ -71,8 +71,9 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       test(`opens ${served ? "served" : "from disk"} with the verdict first`, () =>
         visit("twenty", { viewport, served }, async (page, data) => {
           assert.equal(await page.locator("h1").textContent(), data.verdict.headline);
+          const limited = data.verdict.outcome === "supported" && !data.verdict.common_news_excluded ? ", common news not excluded" : "";
           const wanted = { supported: "Supported by the data", "no-evidence": "No evidence", "not-tested": "Not tested" }[data.verdict.outcome];
-          assert.equal(await page.locator(".badge strong").textContent(), wanted);
+          assert.equal(await page.locator(".badge strong").textContent(), wanted + limited);
           assert.equal(await page.locator("main > section").first().getAttribute("id"), "verdict");
           assert.equal(await page.locator(".ranking tbody tr").count(), data.agents.length);
           assert.ok((await overflow(page)) <= 0, "nothing sticks out to the side");
@@ -322,6 +323,21 @@ for (const [name, zone, first, last] of REAL ? [["zurich", "Europe/Zurich", "202
       }));
   }
 }
+
+test("with a graph the page says what was tested beside the test that decides", () =>
+  visit("demo", {}, async (page, data) => {
+    assert.deepEqual([data.verdict.outcome, data.verdict.test, data.verdict.common_news_excluded], ["supported", "graph-test", true]);
+    assert.equal(await page.locator(".badge strong").textContent(), "Supported by the data");
+    assert.match(await page.locator(".badge span").textContent(), /travels along the given graph/);
+    assert.match(await page.locator(".note.tested").textContent(), /never decide/);
+  }));
+
+test("support without a graph says that common news was not excluded", () =>
+  visit("alone", {}, async (page, data) => {
+    assert.deepEqual([data.verdict.outcome, data.verdict.test, data.verdict.common_news_excluded], ["supported", "circular-shifts", false]);
+    assert.equal(await page.locator(".badge strong").textContent(), "Supported by the data, common news not excluded");
+    assert.match(await page.locator(".badge span").textContent(), /common news can do that as well/);
+  }));
 
 test("a page without support shows no findings", () =>
   visit("unsupported", {}, async (page, data) => {

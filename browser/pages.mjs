@@ -1,7 +1,7 @@
 // The pages under test: made by the program where it has `report` (environment HEADWATER), else by wrap.mjs. Worlds that
 // the program would take long to learn, or that it cannot have, are samples in either case.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { HOSTILE, SAMPLES } from "./samples.mjs";
@@ -23,6 +23,7 @@ export const REAL = reports();
 /** The program's own demonstration: posts, a graph of who follows whom, names. */
 function fromDemo(name) {
   const folder = path.join(OUT, `${name}-files`);
+  rmSync(folder, { recursive: true, force: true });
   run("demo", "--out", folder, "--quiet");
   copyFileSync(path.join(folder, "report.html"), path.join(OUT, `${name}.html`));
   copyFileSync(path.join(folder, "ranking.json"), path.join(OUT, `${name}.ranking.json`));

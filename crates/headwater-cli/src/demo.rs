@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// Days of posts, and the noise of a post.
 const DAYS: usize = 400;
-const NOISE: f64 = 0.7;
+const NOISE: f64 = 0.5;
 
 /// Resamples and circular shifts: fewer than by default, so that the demo takes seconds.
 const RESAMPLES: u64 = 100;

@@ -12,8 +12,8 @@ use clap::Args;
 use headwater::evaluate::Outcome;
 use headwater::progress::Progress;
 use headwater_discover::{
-    BELIEFS_FILE, Discover, Discovery, GraphInput, LOG_BELIEFS_FILE, MODEL_FILE, NULL_TEST_ACCOUNTS, Pseudonyms,
-    RANKING_FILES, RUN_FILE, RunEvent, Store, USUAL_DRAWS, UncertaintyOptions, Warning,
+    BELIEFS_FILE, Discover, Discovery, GraphInput, GroupsInput, LOG_BELIEFS_FILE, MODEL_FILE, NULL_TEST_ACCOUNTS,
+    Pseudonyms, RANKING_FILES, RUN_FILE, RunEvent, Store, USUAL_DRAWS, UncertaintyOptions, Warning,
 };
 use headwater_files::ranking_csv;
 use headwater_posts::PostOptions;
@@ -38,6 +38,9 @@ pub(crate) struct DiscoverArgs {
     /// Follow graph: CSV source,target (the target follows the source). Weights are restricted to these edges
     #[arg(help_heading = RUN, display_order = 0, long, value_name = "EDGES")]
     graph: Option<PathBuf>,
+    /// Groups of users for the graph test: CSV agent,group [default: communities of the graph]
+    #[arg(help_heading = RUN, display_order = 0, long, value_name = "FILE", requires = "graph")]
+    groups: Option<PathBuf>,
     /// Output folder
     #[arg(help_heading = RUN, display_order = 0, long, value_name = "DIR")]
     out: PathBuf,
@@ -63,7 +66,7 @@ struct UncertaintyArgs {
     /// Number of bootstrap resamples for 90 % intervals where the posterior is not sampled; 0 for none
     #[arg(long, value_name = "N", default_value_t = USUAL_DRAWS, value_parser = parse_draws)]
     bootstrap: u64,
-    /// Number of circular shifts for the permutation test and p-values; 0 for none [default: 200; 0 above 100 users]
+    /// Number of circular shifts for p-values of users and edges, and for the verdict where no graph is tested; 0 for none [default: 200; 0 above 100 users]
     #[arg(long, value_name = "N", value_parser = parse_draws)]
     null: Option<u64>,
     /// Print only the first K users; also k of top_k_probability [default: 20 in a table, otherwise all; k = 3]
@@ -115,6 +118,7 @@ impl DiscoverArgs {
         discover.fit = self.fit.params(self.uncertainty.seed);
         discover.minutes = self.fit.minutes;
         discover.common = self.fit.common_input();
+        discover.groups = self.groups.clone().map(GroupsInput::File);
         discover.text_model = self.posts.scorer.text_model()?;
         discover.rejects.clone_from(&self.posts.reading.rejects);
         discover.uncertainty = UncertaintyOptions {
@@ -125,7 +129,7 @@ impl DiscoverArgs {
         };
         discover.pseudonyms = self.pseudonymise.as_deref().map(Pseudonyms::read).transpose()?;
         self.fit.check(self.graph.is_some())?;
-        let files = [&self.posts.users, &self.graph, &self.pseudonymise, &self.fit.common];
+        let files = [&self.posts.users, &self.graph, &self.groups, &self.pseudonymise, &self.fit.common];
         check(self.posts.posts.iter().chain(files.into_iter().flatten()), &self.posts.reading.rejects)?;
         Ok(discover)
     }
@@ -138,7 +142,10 @@ impl DiscoverArgs {
         let files: Vec<&str> = files.chain(RUN_ARTIFACTS.iter().map(|artifact| artifact.file)).collect();
         let next = match found.verdict.outcome {
             Outcome::Supported => format!("headwater explain {model} --agent {first} --what-if remove"),
-            Outcome::NotTested => format!("the same command with --null {USUAL_DRAWS} tests whether this ranking is due to chance"),
+            Outcome::NotTested => {
+                let graph = if self.graph.is_none() { "; with --graph a test decides that common news cannot pass" } else { "" };
+                format!("the same command with --null {USUAL_DRAWS} tests whether this ranking is due to chance{graph}")
+            }
             Outcome::NoEvidence => {
                 "a longer period, a topic with more posts per account, longer bins or fewer and more active accounts; the page says more".to_owned()
             }
@@ -169,7 +176,10 @@ fn tell(event: &RunEvent, options: &PostOptions, bad: &mut BadRowLog<'_>, termin
         RunEvent::BadRows(rows) => drop(bad.see(rows)),
         RunEvent::Recognised(preset) => terminal.remark(&recognised_text(*preset)),
         RunEvent::Ingested(quality) => terminal.remark(wrapped(&quality_text(quality, options)).trim_end()),
-        RunEvent::NullTestOff { accounts } => terminal.remark(&format!(
+        RunEvent::NullTestOff { accounts, decided: true } => terminal.remark(&format!(
+            "{accounts} users: no p-values of single users and edges, because circular shifts take long above {NULL_TEST_ACCOUNTS} users; the verdict, decided by the graph test, does not need them; --null {USUAL_DRAWS} runs them"
+        )),
+        RunEvent::NullTestOff { accounts, decided: false } => terminal.remark(&format!(
             "{accounts} users: the permutation test is off by default above {NULL_TEST_ACCOUNTS} users because it takes long; --null {USUAL_DRAWS} runs it"
         )),
         RunEvent::Warning(Warning::Ingest(warning)) => terminal.warn(&warning_text(warning)),

@@ -102,10 +102,13 @@ impl From<Files> for CliError {
         let hint = match &error {
             Files::Data { source, .. } => hint(source),
             Files::Io { source, .. } => Some(cure(source).to_owned()),
-            Files::NoEdges { .. } => {
+            Files::NoFolder { folder, .. } => Some(format!("create it with: mkdir -p {}", folder.display())),
+            Files::NoEdgeAmongAgents { .. } => {
                 Some("source and target are names as in the column agent of the beliefs".to_owned())
             }
-            Files::NoFolder { folder, .. } => Some(format!("create it with: mkdir -p {}", folder.display())),
+            Files::NoGroupMembers { .. } => {
+                Some("give agent,group with names as in the beliefs or posts, or omit the groups".to_owned())
+            }
             _ => None,
         };
         let message = error.to_string();

@@ -30,6 +30,16 @@ pub(crate) fn read_graph(path: &Path, roster: &Roster, terminal: &Terminal) -> R
     Ok(graph)
 }
 
+/// The group of each agent in a file; those without one form a group of their own, with a warning.
+pub(crate) fn groups_among(path: &Path, roster: &Roster, terminal: &Terminal) -> Result<Vec<usize>, CliError> {
+    let (groups, unnamed) = read_groups(path)?.among(roster)?;
+    if unnamed > 0 {
+        let agents = count(unnamed, "agent");
+        terminal.warn(&format!("{}: {agents} without a group form a group of their own", path.display()));
+    }
+    Ok(groups)
+}
+
 /// The beliefs without agents that the graph does not name, as in `discover`; and a warning where there are any.
 pub(crate) fn on_graph(panel: Panel, path: &Path) -> Result<(Panel, Option<String>), CliError> {
     match read_edges(path)?.inside(panel.roster()) {
@@ -193,12 +203,7 @@ impl FitArgs {
         let Some(path) = self.groups_file() else {
             return Ok(self.common.as_ref().map(|_| vec![0; roster.agents().len()]));
         };
-        let (groups, unnamed) = read_groups(path)?.among(roster)?;
-        if unnamed > 0 {
-            let agents = count(unnamed, "agent");
-            terminal.warn(&format!("{}: {agents} without a group form a group of their own", path.display()));
-        }
-        Ok(Some(groups))
+        groups_among(path, roster, terminal).map(Some)
     }
 
     /// The parameters of the library, without support and groups, which the caller adds.

@@ -1,7 +1,7 @@
 //! `headwater rank`: the ranking of a model's agents by influence.
 
 use crate::error::CliError;
-use crate::fit_args::{of_model, read_graph};
+use crate::fit_args::{groups_among, of_model, read_graph};
 use crate::numbers_args::NumbersArgs;
 use crate::terminal::{Format, Terminal, number, percent, short, table};
 use clap::Args;
@@ -32,12 +32,15 @@ pub(crate) struct RankArgs {
     /// Number of circular shifts for the permutation test and p-values of agents and edges, such as 200
     #[arg(long, value_name = "N", requires = "beliefs", value_parser = clap::value_parser!(u64).range(20..=100_000))]
     null: Option<u64>,
-    /// Seed of resamples and circular shifts
+    /// Seed of resamples, circular shifts and the graph test
     #[arg(long, default_value_t = 21)]
     seed: u64,
-    /// Follow graph: adds followers (in-degree) and PageRank
+    /// Follow graph: adds followers (in-degree) and PageRank, and with --beliefs the graph test, which decides the verdict
     #[arg(long, value_name = "EDGES")]
     graph: Option<PathBuf>,
+    /// Groups of agents for the graph test: CSV agent,group [default: communities of the graph]
+    #[arg(long, value_name = "FILE", requires = "graph", requires = "beliefs")]
+    groups: Option<PathBuf>,
     /// Show only the first K agents; also k of top_k_probability [default: 20 in a table, otherwise all; k = 3]
     #[arg(long, value_name = "K")]
     top: Option<usize>,
@@ -67,20 +70,20 @@ impl RankArgs {
                 top: self.top.unwrap_or(TOP),
                 seed: self.seed,
             };
-            terminal
-                .watched(None, |_| {
-                    ranking.add_uncertainty(&uncertainty, &model, panel)?;
-                    if self.graph.is_none() { ranking.add_power(panel, self.seed) } else { Ok(()) }
-                })
-                .map_err(CliError::about(path))?;
+            let test = |_: &_| ranking.add_uncertainty(&uncertainty, &model, panel);
+            terminal.watched(None, test).map_err(CliError::about(path))?;
         }
         if let Some(path) = &self.graph {
             let graph = read_graph(path, &model.roster, terminal)?;
             ranking.add_graph(&graph, &model.roster)?;
-            if let Some(panel) = beliefs.filter(|panel| panel.roster() == &model.roster) {
-                let test = |_: &_| ranking.add_graph_test(&panel, &graph, self.seed);
-                terminal.watched(None, test).map_err(CliError::about(path))?;
+            let groups = self.groups.as_deref().map(|path| groups_among(path, &model.roster, terminal)).transpose()?;
+            if let Some((panel, file)) = beliefs.as_ref().zip(self.beliefs.first()) {
+                let test = |_: &_| ranking.add_graph_test(panel, &graph, groups, &model.roster, self.seed);
+                terminal.watched(None, test).map_err(CliError::about(file))?;
             }
+        }
+        if let Some((panel, file)) = beliefs.as_ref().zip(self.beliefs.first()) {
+            terminal.watched(None, |_| ranking.add_power(panel, self.seed)).map_err(CliError::about(file))?;
         }
         if let Some(top) = self.top {
             ranking.agents.truncate(top);
@@ -96,10 +99,9 @@ impl RankArgs {
 /// The verdict, the table and notes as text.
 pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
     let mut text = format!("{}\n\n", ranking.verdict);
-    if let Some(test) = &ranking.graph_test {
-        text.push_str(&format!("{test}\n"));
-        test.power.iter().for_each(|power| text.push_str(&format!("{power}\n")));
-        text.push('\n');
+    let companions = ranking.verdict.companions();
+    if !companions.is_empty() {
+        text.push_str(&(companions.join("\n") + "\n\n"));
     }
     if let Some(power) = &ranking.power {
         text.push_str(&format!("{power}\n\n"));

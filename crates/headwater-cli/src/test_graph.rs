@@ -1,12 +1,11 @@
 //! `headwater test-graph`: does opinion travel along this graph?
 
 use crate::error::CliError;
-use crate::fit_args::read_graph;
+use crate::fit_args::{groups_among, read_graph};
 use crate::numbers_args::NumbersArgs;
 use crate::terminal::{Format, Terminal, count, csv, percent, table};
 use clap::Args;
 use headwater::evaluate::graph_test::{GraphNull, GraphTest, GraphTestParams, PowerWorlds, graph_test};
-use headwater_files::read_groups;
 use std::path::PathBuf;
 
 /// Tests whether opinion travels along a graph more than along graphs like it
@@ -29,7 +28,7 @@ pub(crate) struct TestGraphArgs {
     /// Groups of accounts: CSV agent,group [default: communities of the graph]
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
-    /// Simulated worlds per weight for the power of the test; 0 for none [default: 20 where that takes under a minute]
+    /// Simulated worlds per weight for the power of the test; 0 for none [default: 20 where p is above 0.05 and that takes under a minute]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     power: Option<u32>,
     /// Seed of rewired graphs, communities and simulated worlds
@@ -45,20 +44,7 @@ impl TestGraphArgs {
         let panel = self.numbers.read(&self.beliefs)?.panel;
         let roster = panel.roster();
         let graph = read_graph(&self.graph, roster, terminal)?;
-        let groups = match &self.groups {
-            None => None,
-            Some(path) => {
-                let (groups, unnamed) = read_groups(path)?.among(roster).map_err(|error| CliError::Data {
-                    message: error.to_string(),
-                    hint: Some("give agent,group with names as in the beliefs, or omit --groups".to_owned()),
-                })?;
-                if unnamed > 0 {
-                    let agents = count(unnamed, "agent");
-                    terminal.warn(&format!("{}: {agents} without a group form a group of their own", path.display()));
-                }
-                Some(groups)
-            }
-        };
+        let groups = self.groups.as_deref().map(|path| groups_among(path, roster, terminal)).transpose()?;
         let power = self.power.map_or(PowerWorlds::WhereCheap, |worlds| PowerWorlds::Worlds(worlds as usize));
         let params = GraphTestParams {
             draws: self.draws as usize,
@@ -138,7 +124,8 @@ fn text(found: &GraphTest, ahead: Option<&str>) -> String {
         "\n{excess} {:.4} (90 % interval {:.4} to {:.4}), {:.1} standard deviations of the null; not comparable between data sets.\n",
         found.effect, found.low, found.high, found.z
     );
-    if let Some(power) = &found.power {
+    // Power says nothing about what was found.
+    if let Some(power) = found.power.as_ref().filter(|_| !found.passed()) {
         text += &format!("{power}\n");
     }
     found.limits.iter().for_each(|limit| text += &format!("note: {limit}\n"));

@@ -8,6 +8,7 @@ use crate::record::{InFiles, ScoreResult, StageName, stage_key};
 use crate::store::{StageSpec, Store, write_file};
 use crate::{Discovery, Error};
 use headwater::compare::GroundTruth;
+use headwater::evaluate::graph_test::check_opinions;
 use headwater::evaluate::{Bootstrap, CircularShifts, draw_many};
 use headwater::graph::Graph;
 use headwater::learn::gsl::Constraint;
@@ -35,7 +36,7 @@ pub const MODEL_FILE: &str = "model.json";
 /// The ranking, the same as a table, and the edges.
 pub const RANKING_FILES: [&str; 3] = ["ranking.json", "ranking.csv", "edges.csv"];
 
-/// Above this many accounts the null test runs only when asked for: each draw takes a fit.
+/// Above this many accounts circular shifts run only when asked for: each draw takes a fit.
 pub const NULL_TEST_ACCOUNTS: usize = 100;
 
 /// Resamples and circular shifts by default.
@@ -78,6 +79,8 @@ pub struct Discover {
     pub minutes: Option<f64>,
     /// Groups whose previous mean may move their members beside the network.
     pub common: Option<CommonInput>,
+    /// Groups of accounts for the graph test; without them communities of the graph.
+    pub groups: Option<GroupsInput>,
     /// Intervals and the null test.
     pub uncertainty: UncertaintyOptions,
     /// Replaces names of accounts everywhere.
@@ -99,16 +102,36 @@ pub enum CommonInput {
     Groups(Groups),
 }
 
+/// The group of each account.
+#[derive(Debug, Clone)]
+pub enum GroupsInput {
+    /// A CSV file `agent,group`.
+    File(PathBuf),
+    /// Groups in memory.
+    Groups(Groups),
+}
+
+impl GroupsInput {
+    /// The file, where there is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            GroupsInput::File(path) => Some(path),
+            GroupsInput::Groups(_) => None,
+        }
+    }
+}
+
 /// Intervals and the null test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncertaintyOptions {
     /// Bootstrap resamples; 0 for no intervals.
     pub bootstrap: u64,
-    /// Circular shifts; 0 for no null test; `None` for [`USUAL_DRAWS`] up to [`NULL_TEST_ACCOUNTS`] accounts.
+    /// Circular shifts; 0 for none; `None` for [`USUAL_DRAWS`] up to [`NULL_TEST_ACCOUNTS`] accounts. With a graph the graph
+    /// test decides the verdict without them.
     pub null: Option<u64>,
     /// How many accounts the top is.
     pub top: usize,
-    /// Of resamples and shifts.
+    /// Of resamples, shifts and the graph test.
     pub seed: u64,
 }
 
@@ -133,6 +156,7 @@ impl Discover {
             fit: StateSpaceParams::default(),
             minutes: None,
             common: None,
+            groups: None,
             uncertainty: UncertaintyOptions::default(),
             pseudonyms: None,
             truth: None,
@@ -223,7 +247,17 @@ impl Run<'_> {
         let (ingested, scored) = store.stage(
             &stage,
             &mut reused,
-            |work| self.ingest(work, pseudonyms.as_mut(), follow_graph.as_ref()),
+            |work| {
+                let ingested = self.ingest(work, pseudonyms.as_mut(), follow_graph.as_ref())?;
+                // Before a fit, and before anything is left behind.
+                if follow_graph.is_some() {
+                    check_opinions(&[&ingested.0.panel]).map_err(|error| self.about(error))?;
+                    if let Some(groups) = &discover.groups {
+                        self.groups_of(groups, ingested.0.panel.roster(), pseudonyms.as_mut())?;
+                    }
+                }
+                Ok(ingested)
+            },
             |path, scored: &ScoreResult| {
                 let panel = read_panel(&path(LOG_BELIEFS_FILE))?;
                 // What became of the graph was counted with the posts.
@@ -233,6 +267,9 @@ impl Run<'_> {
             },
         )?;
         let Ingested { panel, graph } = ingested;
+        let groups = discover.groups.as_ref().filter(|_| graph.is_some());
+        let groups = groups.map(|groups| self.groups_of(groups, panel.roster(), pseudonyms.as_mut())).transpose()?;
+        let groups = groups.map(|groups| self.told(groups));
 
         let on_graph = json!([hashes("graph"), fingerprint]);
         let stage = StageSpec {
@@ -267,13 +304,14 @@ impl Run<'_> {
             "seed": uncertainty.seed,
         });
         let draws_key = stage_key(StageName::Rank, &depends);
-        let asked = json!([uncertainty.bootstrap, uncertainty.null, uncertainty.top, options.raw_csv]);
+        let asked = json!([uncertainty.bootstrap, uncertainty.null, uncertainty.top, options.raw_csv, groups]);
         let stage = StageSpec { name: StageName::Rank, depends: json!([depends, asked]), files: &RANKING_FILES };
         let (ranking, _) = store.stage(
             &stage,
             &mut reused,
             |work| {
-                let ranking = self.rank(work, &draws_key, &uncertainty, &model, &panel, graph.as_ref())?;
+                let on_graph = graph.as_ref().map(|graph| (graph, groups.clone()));
+                let ranking = self.rank(work, &draws_key, &uncertainty, &model, &panel, on_graph)?;
                 if let Some(work) = work {
                     write_ranking(work, &ranking, &model, discover.csv_text)?;
                 }
@@ -289,6 +327,11 @@ impl Run<'_> {
             },
         )?;
 
+        if discover.uncertainty.null.is_none() && uncertainty.null.is_none() {
+            let accounts = panel.agents();
+            let decided = ranking.verdict.graph_test.is_some();
+            (self.observer)(RunEvent::NullTestOff { accounts, decided });
+        }
         let quality = scored.counts.quality.clone();
         let run = self.record(inputs, options, fingerprint, scored, &model, &ranking);
         let (truth, verdict) = (discover.truth.clone(), ranking.verdict.clone());
@@ -364,12 +407,34 @@ impl Run<'_> {
 
     /// The group of each account.
     fn groups(&self, roster: &Roster, pseudonyms: Option<&mut Pseudonyms>) -> Result<Option<Vec<usize>>, Error> {
-        let hidden = pseudonyms.is_some();
         let groups = match &self.discover.common {
             None => return Ok(None),
             Some(CommonInput::Network) => return Ok(Some(vec![0; roster.agents().len()])),
-            Some(CommonInput::Groups(groups)) => groups.clone(),
-            Some(CommonInput::File(path)) => match read_groups(path) {
+            Some(CommonInput::Groups(groups)) => GroupsInput::Groups(groups.clone()),
+            Some(CommonInput::File(path)) => GroupsInput::File(path.clone()),
+        };
+        Ok(Some(self.told(self.groups_of(&groups, roster, pseudonyms)?)))
+    }
+
+    /// Groups, with a warning where accounts have none.
+    fn told(&self, (groups, ungrouped): (Vec<usize>, usize)) -> Vec<usize> {
+        if ungrouped > 0 {
+            (self.observer)(RunEvent::Warning(Warning::Ungrouped(ungrouped)));
+        }
+        groups
+    }
+
+    /// The group of each account as given, and how many have none.
+    fn groups_of(
+        &self,
+        groups: &GroupsInput,
+        roster: &Roster,
+        pseudonyms: Option<&mut Pseudonyms>,
+    ) -> Result<(Vec<usize>, usize), Error> {
+        let hidden = pseudonyms.is_some();
+        let groups = match groups {
+            GroupsInput::Groups(groups) => groups.clone(),
+            GroupsInput::File(path) => match read_groups(path) {
                 Err(error) if hidden => return Err(Error::hiding_names(error)),
                 other => other?,
             },
@@ -378,22 +443,15 @@ impl Run<'_> {
             Some(pseudonyms) => groups.renamed(|name| pseudonyms.replace(name)),
             None => groups,
         };
-        let (groups, ungrouped) = match groups.among(roster) {
-            Err(error) if hidden => return Err(Error::hiding_names(error)),
-            other => other?,
-        };
-        if ungrouped > 0 {
-            (self.observer)(RunEvent::Warning(Warning::Ungrouped(ungrouped)));
+        match groups.among(roster) {
+            Err(error) if hidden => Err(Error::hiding_names(error)),
+            other => Ok(other?),
         }
-        Ok(Some(groups))
     }
 
     /// Which intervals and tests to compute.
     fn uncertainty(&self, accounts: usize) -> Uncertainty {
         let asked = &self.discover.uncertainty;
-        if asked.null.is_none() && accounts > NULL_TEST_ACCOUNTS {
-            (self.observer)(RunEvent::NullTestOff { accounts });
-        }
         let null = asked.null.unwrap_or(if accounts > NULL_TEST_ACCOUNTS { 0 } else { USUAL_DRAWS });
         let some = |draws: u64| (draws > 0).then_some(draws);
         Uncertainty { bootstrap: some(asked.bootstrap), null: some(null), top: asked.top, seed: asked.seed }
@@ -407,13 +465,14 @@ impl Run<'_> {
         uncertainty: &Uncertainty,
         model: &Model,
         panel: &Panel,
-        graph: Option<&Graph>,
+        on_graph: Option<(&Graph, Option<Vec<usize>>)>,
     ) -> Result<Ranking, Error> {
         let about = |error| self.about(error);
         let mut ranking = Ranking::new(model)?;
         ranking.add_activity(panel).map_err(about)?;
-        if let Some(graph) = graph {
+        if let Some((graph, groups)) = on_graph {
             ranking.add_graph(graph, &model.roster)?;
+            ranking.add_graph_test(panel, graph, groups, &model.roster, uncertainty.seed).map_err(about)?;
         }
         if uncertainty.bootstrap.is_some() || uncertainty.null.is_some() {
             ranking.add_refit_note(model);
@@ -432,10 +491,7 @@ impl Run<'_> {
             let draws = self.drawn("shifting circularly", count, work, "shifts", key, |number| shifts.draw(number))?;
             ranking.add_significance(&CircularShifts::compare(&observed, &draws), model)?;
         }
-        match graph {
-            Some(graph) => ranking.add_graph_test(panel, graph, uncertainty.seed).map_err(about)?,
-            None => ranking.add_power(panel, uncertainty.seed).map_err(about)?,
-        }
+        ranking.add_power(panel, uncertainty.seed).map_err(about)?;
         Ok(ranking)
     }
 

@@ -18,10 +18,12 @@ pub enum RunEvent {
     Recognised(Preset),
     /// The posts were read, scored and binned.
     Ingested(Box<Quality>),
-    /// The permutation test is off by default for this many accounts.
+    /// The permutation test by circular shifts is off by default for this many accounts.
     NullTestOff {
         /// How many.
         accounts: usize,
+        /// Whether a graph was tested, so that the verdict does not need it.
+        decided: bool,
     },
     /// A warning about the result.
     Warning(Warning),

@@ -1,7 +1,9 @@
 //! What a run reads: every input with its hash and with its name in messages.
 
 use crate::Error;
-use crate::discover::{BELIEFS_FILE, CommonInput, Discover, LOG_BELIEFS_FILE, MODEL_FILE, RANKING_FILES, Run};
+use crate::discover::{
+    BELIEFS_FILE, CommonInput, Discover, GroupsInput, LOG_BELIEFS_FILE, MODEL_FILE, RANKING_FILES, Run,
+};
 use crate::follow_graph::GraphInput;
 use crate::input_names::InputNames;
 use crate::record::{Hasher, InputFile};
@@ -13,10 +15,13 @@ use std::fmt::Debug;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// Role of the groups of the graph test among the inputs.
+const TEST_GROUPS: &str = "test-groups";
+
 impl Discover {
     /// What messages call the inputs where names are replaced.
     pub(crate) fn input_names(&self) -> InputNames {
-        let Discover { posts, options, graph, common, .. } = self;
+        let Discover { posts, options, graph, common, groups, .. } = self;
         let mut inputs = Vec::new();
         if let PostsInput::Files(patterns) = posts {
             inputs.extend(patterns.iter().map(|path| (path.clone(), "posts".to_owned())));
@@ -36,6 +41,7 @@ impl Discover {
         if let Some(CommonInput::File(path)) = common {
             inputs.push((path.clone(), "groups".to_owned()));
         }
+        inputs.extend(groups.as_ref().and_then(GroupsInput::path).map(|path| (path.to_owned(), "groups".to_owned())));
         InputNames::new(inputs)
     }
 }
@@ -58,7 +64,7 @@ impl Run<'_> {
 
     /// Every file that is named as an input.
     fn input_paths(&self) -> Vec<PathBuf> {
-        let Discover { posts, options, graph, common, .. } = self.discover;
+        let Discover { posts, options, graph, common, groups, .. } = self.discover;
         let mut paths = match posts {
             PostsInput::Files(files) => files.clone(),
             _ => Vec::new(),
@@ -70,12 +76,13 @@ impl Run<'_> {
         if let Some(CommonInput::File(path)) = common {
             paths.push(path.clone());
         }
+        paths.extend(groups.as_ref().and_then(GroupsInput::path).map(Path::to_owned));
         paths
     }
 
     /// Every input with its hash.
     pub(crate) fn inputs(&self) -> Result<Vec<InputFile>, Error> {
-        let Discover { posts, options, text_model, graph, common, .. } = self.discover;
+        let Discover { posts, options, text_model, graph, common, groups, .. } = self.discover;
         let _stage = progress::stage("hashing inputs", 0);
         let mut inputs = Vec::new();
         for path in posts.files()? {
@@ -100,6 +107,13 @@ impl Run<'_> {
                 inputs.push(InputFile::in_memory("groups", |to| hash_debug(&groups.sorted(), to))?);
             }
             Some(CommonInput::Network) | None => {}
+        }
+        match groups {
+            Some(GroupsInput::File(path)) => inputs.push(InputFile::read(TEST_GROUPS, path)?),
+            Some(GroupsInput::Groups(groups)) => {
+                inputs.push(InputFile::in_memory(TEST_GROUPS, |to| hash_debug(&groups.sorted(), to))?);
+            }
+            None => {}
         }
         if let Some(model) = self.text_model(text_model.as_ref()) {
             let folder = model.folder(&mut fetch_progress())?;

@@ -23,8 +23,8 @@ mod record;
 mod store;
 
 pub use discover::{
-    BELIEFS_FILE, CommonInput, Discover, LOG_BELIEFS_FILE, MODEL_FILE, NULL_TEST_ACCOUNTS, Observer, RANKING_FILES,
-    USUAL_DRAWS, UncertaintyOptions,
+    BELIEFS_FILE, CommonInput, Discover, GroupsInput, LOG_BELIEFS_FILE, MODEL_FILE, NULL_TEST_ACCOUNTS, Observer,
+    RANKING_FILES, USUAL_DRAWS, UncertaintyOptions,
 };
 pub use error::Error;
 pub use event::{RunEvent, Warning};

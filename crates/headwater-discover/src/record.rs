@@ -105,7 +105,7 @@ pub struct RunCounts {
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputFile {
-    /// `posts`, `graph`, `users`, `groups` or `scorer`.
+    /// `posts`, `graph`, `users`, `groups`, `test-groups` or `scorer`.
     pub role: String,
     /// Absent for data in memory, and where names are replaced: files may be named after accounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,6 +176,8 @@ pub struct RunOptions {
     #[serde(default)]
     pub minutes: Option<f64>,
     pub common: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<String>,
     pub bootstrap: u64,
     pub null: u64,
     pub top: usize,
@@ -206,7 +208,9 @@ impl RunOptions {
     /// Without the names of files, which may be named after accounts.
     pub(crate) fn without_paths(mut self) -> Self {
         self.posts = vec![NOT_RECORDED.to_owned()];
-        for path in [&mut self.rejects, &mut self.users, &mut self.graph, &mut self.model, &mut self.common] {
+        for path in
+            [&mut self.rejects, &mut self.users, &mut self.graph, &mut self.model, &mut self.common, &mut self.groups]
+        {
             if path.is_some() {
                 *path = Some(NOT_RECORDED.to_owned());
             }
@@ -325,7 +329,18 @@ impl Run<'_> {
     /// Every option as used.
     pub(crate) fn options(&self) -> RunOptions {
         let Discover {
-            posts, options, text_model, rejects, graph, fit, minutes, common, uncertainty, pseudonyms, ..
+            posts,
+            options,
+            text_model,
+            rejects,
+            graph,
+            fit,
+            minutes,
+            common,
+            groups,
+            uncertainty,
+            pseudonyms,
+            ..
         } = self.discover;
         let csv_text = &self.discover.csv_text;
         let shown = |path: &Path| path.display().to_string();
@@ -373,6 +388,7 @@ impl Run<'_> {
                 CommonInput::File(path) => shown(path),
                 CommonInput::Groups(_) => in_memory(),
             }),
+            groups: groups.as_ref().map(|groups| groups.path().map_or_else(in_memory, shown)),
             bootstrap: uncertainty.bootstrap,
             null: uncertainty.null.unwrap_or(0),
             top: uncertainty.top,

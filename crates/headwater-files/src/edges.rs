@@ -198,7 +198,7 @@ impl Edges {
         let kept = edges.among(roster);
         if kept.is_empty() {
             let shown: Vec<String> = absent.iter().take(NAMED).map(|name| format!("{name:?}")).collect();
-            return Err(Error::NoEdges { path: self.path.clone(), named: shown.join(", ") });
+            return Err(Error::NoEdgeAmongAgents { path: self.path.clone(), named: shown.join(", ") });
         }
         let edges = all - kept.len();
         let absent = (!absent.is_empty()).then_some(AbsentAgents { agents: absent, edges });

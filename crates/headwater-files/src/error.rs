@@ -43,15 +43,19 @@ pub enum Error {
         /// What was met and what would be right.
         problem: String,
     },
-    /// A graph has no edge between two agents with beliefs.
-    #[error(
-        "{}: no edge is between two agents with beliefs; names must be the same up to case and a leading @; the graph has {named}", .path.display()
-    )]
-    NoEdges {
-        /// The graph.
+    /// A graph has no edge between two of the agents.
+    #[error("{}: no edge is between two agents with beliefs; names must be the same up to case and a leading @; the graph has {named}", .path.display())]
+    NoEdgeAmongAgents {
+        /// The file.
         path: PathBuf,
-        /// Some of its names, quoted.
+        /// Some of the names that it has.
         named: String,
+    },
+    /// Groups contain none of the agents.
+    #[error("{}: names none of the agents; names must be the same, capitals included", .path.display())]
+    NoGroupMembers {
+        /// The file.
+        path: PathBuf,
     },
     /// A number in a file is outside its range.
     #[error("{}: {field} is {value}, but must be {range}", .path.display())]

@@ -75,7 +75,7 @@ impl Groups {
             groups.push(*numbers.entry(group).or_insert(next));
         }
         if unnamed == groups.len() {
-            return Err(Error::file(&self.path, "names none of the agents; names must be the same, capitals included"));
+            return Err(Error::NoGroupMembers { path: self.path.clone() });
         }
         Ok((groups, unnamed))
     }

@@ -12,7 +12,9 @@ use headwater::learn::state_space::StateSpaceParams;
 use headwater::model::EdgeInterval;
 use headwater::panel::{Times, probabilities};
 use headwater_discover::UncertaintyOptions;
-use headwater_discover::{CommonInput, Discover, Discovery as Found, GraphInput, Pseudonyms, RunEvent, Store};
+use headwater_discover::{
+    CommonInput, Discover, Discovery as Found, GraphInput, GroupsInput, Pseudonyms, RunEvent, Store,
+};
 use headwater_files::Groups;
 use headwater_posts::calendar::Calendar;
 use headwater_report::RUN_ARTIFACTS;
@@ -59,7 +61,7 @@ impl CommonArgument {
 #[pyo3(signature = (
     posts, options, out = None, graph = None, bootstrap = 200, null = None, top = 3, seed = 21,
     force = false, pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
-    rounds = None, sampling = None, common = None, raw_csv = false, progress = None, threads = None
+    rounds = None, sampling = None, common = None, groups = None, raw_csv = false, progress = None, threads = None
 ))]
 pub(crate) fn discover(
     py: Python<'_>,
@@ -81,6 +83,7 @@ pub(crate) fn discover(
     rounds: Option<usize>,
     sampling: Option<(usize, usize)>,
     common: Option<CommonArgument>,
+    groups: Option<BTreeMap<String, String>>,
     raw_csv: bool,
     progress: Option<&Bound<'_, PyAny>>,
     threads: Option<usize>,
@@ -109,6 +112,10 @@ pub(crate) fn discover(
         GraphArgument::File(path) => GraphInput::File(path),
     });
     run.common = common.map(CommonArgument::input).transpose()?;
+    if groups.is_some() && run.graph.is_none() {
+        return Err(PyValueError::new_err("groups are those of the graph test, which needs graph"));
+    }
+    run.groups = groups.map(|groups| GroupsInput::Groups(Groups::new(groups)));
     run.uncertainty = UncertaintyOptions { bootstrap, null, top, seed };
     run.csv_text = csv_text(raw_csv);
     run.pseudonyms = pseudonymise.as_deref().map(Pseudonyms::read).transpose().map_err(PyError::from)?;

@@ -55,7 +55,12 @@ pub(crate) fn files_text(error: &Files) -> String {
         Files::Data { source, .. } => core_hint(source),
         Files::Io { source, .. } => Some(system_hint(source)),
         Files::NoFolder { .. } => Some("create the folder first".to_owned()),
-        Files::NoEdges { .. } => Some("give sources and targets by the names of the beliefs' agents".to_owned()),
+        Files::NoEdgeAmongAgents { .. } => {
+            Some("give edges between agents of the beliefs, with the names they have there".to_owned())
+        }
+        Files::NoGroupMembers { .. } => {
+            Some("give the group of each agent by the name in the beliefs or posts, or omit groups".to_owned())
+        }
         _ => None,
     };
     with_hint(error, hint)

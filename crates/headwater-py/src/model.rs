@@ -6,12 +6,12 @@ use crate::error::{PyError, no_choice};
 use crate::learners::draws;
 use crate::work::{Manner, done};
 use headwater::compare::{GroundTruth, compare};
-use headwater::evaluate::Verdict;
+use headwater::evaluate::{DecidingTest, Verdict};
 use headwater::model::DetectedChange;
 use headwater::ranking::{Ranking as Ranked, Uncertainty};
 use headwater::words::count;
 use headwater::{Influence, Model as Learned, Panel, Roster, influence};
-use headwater_files::{CsvText, model_from_bytes, model_to_bytes, ranking_table, read_model, write_model};
+use headwater_files::{CsvText, Groups, model_from_bytes, model_to_bytes, ranking_table, read_model, write_model};
 use headwater_report::explanation::WhatIfKind;
 use headwater_report::export::{EdgeFilter, ExportFormat, ExportNetwork, json, write_files};
 use headwater_report::page::{Page, ReportInput};
@@ -22,6 +22,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
 use serde_json::{Value, json as json_value};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -224,19 +225,21 @@ impl Model {
         text(&changes.map(|change| change_json(change, &self.model.roster, time(change.step))).collect::<Vec<_>>())
     }
 
-    fn verdict(&self) -> VerdictParts {
+    fn verdict(&self) -> PyResult<VerdictParts> {
         verdict_parts(&Verdict::new(&self.model, None))
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the command's options")]
     #[pyo3(signature = (
-        beliefs = None, graph = None, bootstrap = None, null = None, top = 3, seed = 21, progress = None, threads = None
+        beliefs = None, graph = None, groups = None, bootstrap = None, null = None, top = 3, seed = 21, progress = None,
+        threads = None
     ))]
     fn rank(
         &self,
         py: Python<'_>,
         beliefs: Option<PyRef<'_, Beliefs>>,
         graph: Option<PyRef<'_, Graph>>,
+        groups: Option<BTreeMap<String, String>>,
         bootstrap: Option<u64>,
         null: Option<u64>,
         top: usize,
@@ -244,6 +247,9 @@ impl Model {
         progress: Option<&Bound<'_, PyAny>>,
         threads: Option<usize>,
     ) -> PyResult<Ranking> {
+        if groups.is_some() && (beliefs.is_none() || graph.is_none()) {
+            return Err(PyValueError::new_err("groups are those of the graph test, which needs beliefs and graph"));
+        }
         for (name, draws) in [("bootstrap", bootstrap), ("null", null)] {
             if beliefs.is_none() && draws.is_some() {
                 return Err(PyValueError::new_err(format!("{name} needs the beliefs that the model was learned from")));
@@ -259,12 +265,17 @@ impl Model {
             if let Some((panel, about)) = &given {
                 ranking.add_activity(panel).map_err(about)?;
                 ranking.add_uncertainty(&Uncertainty { bootstrap, null, top, seed }, model, panel).map_err(&about)?;
-                if graph.is_none() {
-                    ranking.add_power(panel, seed).map_err(about)?;
-                }
             }
             if let Some(graph) = &graph {
                 ranking.add_graph(graph, &model.roster)?;
+                let groups = groups.map(|groups| Groups::new(groups).among(&model.roster)).transpose()?;
+                if let Some((panel, about)) = &given {
+                    let groups = groups.map(|(groups, _)| groups);
+                    ranking.add_graph_test(panel, graph, groups, &model.roster, seed).map_err(about)?;
+                }
+            }
+            if let Some((panel, about)) = &given {
+                ranking.add_power(panel, seed).map_err(about)?;
             }
             Ok(Ranking { ranking })
         })
@@ -413,11 +424,19 @@ pub(crate) fn csv_text(raw: bool) -> CsvText {
     if raw { CsvText::Raw } else { CsvText::Neutralised }
 }
 
-/// Outcome, sentence and p-value of a verdict.
-type VerdictParts = (&'static str, String, Option<f64>);
+/// Outcome, sentence, p-value, deciding test, whether common news was excluded, the graph test as JSON, its companions.
+type VerdictParts = (&'static str, String, Option<f64>, Option<&'static str>, bool, Option<String>, Vec<String>);
 
-fn verdict_parts(verdict: &Verdict) -> VerdictParts {
-    (verdict.outcome.name(), verdict.to_string(), verdict.p_value)
+fn verdict_parts(verdict: &Verdict) -> PyResult<VerdictParts> {
+    Ok((
+        verdict.outcome.name(),
+        verdict.to_string(),
+        verdict.p_value,
+        verdict.test.map(DecidingTest::name),
+        verdict.common_news_excluded(),
+        verdict.graph_test.as_ref().map(text).transpose()?,
+        verdict.companions(),
+    ))
 }
 
 /// A ranking with its verdict.
@@ -451,7 +470,7 @@ impl Ranking {
     }
 
     #[getter]
-    fn verdict(&self) -> VerdictParts {
+    fn verdict(&self) -> PyResult<VerdictParts> {
         verdict_parts(&self.ranking.verdict)
     }
 

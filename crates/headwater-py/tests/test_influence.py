@@ -97,6 +97,32 @@ def test_verdicts(
     assert tested.verdict.p_value == tested.json["verdict"]["p_value"] <= 0.05 and tested.text == str(tested.verdict)
 
 
+def test_with_a_graph_the_graph_test_decides(model: headwater.Model, beliefs: np.ndarray) -> None:
+    agents = model.agents
+    ring = [(agents[k], agents[(k + step) % len(agents)]) for k in range(len(agents)) for step in (1, 3)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", headwater.NoEvidence)
+        found = headwater.ranking(model, beliefs, graph=ring)
+        shifted = headwater.ranking(model, beliefs, graph=ring, null=40)
+        grouped = headwater.ranking(model, beliefs, graph=ring, groups={agent: int(agent) % 2 for agent in agents})
+    verdict, told = found.verdict, found.json["verdict"]
+    assert verdict.test == "graph-test" and verdict.outcome != "not-tested"
+    assert verdict.graph_test == told["graph_test"] and verdict.p_value == told["graph_test"]["p_value"]
+    assert verdict.supported == (verdict.p_value <= 0.05) == verdict.common_news_excluded
+    assert {"unguarded_p", "shift_p", "direction_p"} <= set(verdict.graph_test) and len(verdict.companions) >= 2
+    assert isinstance(hash(verdict), int)
+    # Circular shifts add p-values of agents and edges, and leave the verdict.
+    assert shifted.verdict.p_value == verdict.p_value and shifted.json["verdict"]["shifts_p_value"] <= 1
+    assert "p_value" in shifted.frame and "p_value" not in found.frame
+    assert grouped.verdict.graph_test is not None and grouped.verdict.graph_test["groups_given"]
+    with pytest.raises(ValueError, match="groups are those of the graph test"):
+        headwater.rank(model, beliefs, groups={"0": 1})
+    with pytest.raises(ValueError, match="names none of the agents(.|\n)*hint: give the group"):
+        headwater.rank(model, beliefs, graph=ring, groups={"nobody": 1})
+    with pytest.raises(ValueError, match="no account ever changes its opinion(.|\n)*hint: "):
+        headwater.rank(model, np.full_like(beliefs, 1 / 3), graph=ring)
+
+
 def test_explain(model: headwater.Model) -> None:
     told = headwater.explain(model, "2", top=3)
     assert told["agent"] == "2" and len(told["sources"]) == 3 and len(told["shapes"]) <= 3 and "what_if" not in told

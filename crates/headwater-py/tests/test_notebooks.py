@@ -24,7 +24,7 @@ SAID = {
         "exact again: True",
     ],
     "posts-to-influencers": [
-        "The beliefs of these agents predict each other: on 140 held-out steps",
+        "Supported. Opinion travels along this graph more than along graphs like it: p = 0.00",
         "first: mira",
         "True",
     ],

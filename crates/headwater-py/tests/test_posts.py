@@ -240,6 +240,17 @@ class TestDiscover:
         found = discover(posts, graph=graph, weights="edges", bootstrap=0, null=0, rounds=3)
         assert "in_degree" in found.ranking and found.model.sparse
 
+    def test_groups_are_those_of_the_graph_test(self, posts: pandas.DataFrame) -> None:
+        users = ["ann", "bob", "cem", "dee"]
+        pairs = [(one, users[(place + 1) % 4]) for place, one in enumerate(users)]
+        options: dict[str, Any] = {"bootstrap": 0, "null": 0, "rounds": 3}
+        found = discover(posts, graph=pairs, groups=dict.fromkeys(users, "all"), **options)
+        verdict = found.run["verdict"]
+        assert verdict.get("graph_untestable") or verdict["graph_test"]["groups_given"]
+        assert found.run["options"]["groups"] == "in memory"
+        with pytest.raises(ValueError, match="groups are those of the graph test"):
+            discover(posts, groups={"ann": 1}, **options)
+
     def test_fit_options(self, posts: pandas.DataFrame) -> None:
         options: dict[str, Any] = {"adaptation": 0.2, "constraint": "free", "ridge": 0.1, "shrinkage": 10.0, "rounds": 3}
         found = discover(
@@ -296,10 +307,10 @@ def test_a_test_that_was_not_run_is_warned_of(posts: pandas.DataFrame) -> None:
 def test_warnings_speak_of_keywords(posts: pandas.DataFrame) -> None:
     marked = posts.assign(lang=["de"] * 4 + ["en"] * 76)
     with pytest.warns(headwater.HeadwaterWarning, match="any_language=True keeps them") as caught:
-        discover(marked, bootstrap=0, null=0, rounds=2, graph=[("ann", "bob"), ("bob", "ann"), ("ann", "zed")])
+        discover(marked, bootstrap=0, null=0, rounds=2, graph=[("ann", "bob"), ("bob", "cem"), ("ann", "zed")])
     texts = [str(warning.message) for warning in caught]
     assert any("1 account of the graph without a kept post" in text for text in texts)
-    assert any("2 accounts outside the graph" in text for text in texts)
+    assert any("1 account outside the graph" in text for text in texts)
     assert not any("--" in text for text in texts)
     with pytest.warns(headwater.HeadwaterWarning, match="and 2 more unreadable rows"):
         discover(posts.assign(time=["?"] * 7 + list(posts["time"][7:])), bootstrap=0, null=0, rounds=2, max_bad=10)

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use headwater::Method;
 use headwater::Ranking;
 use headwater::compare::GroundTruth;
-use headwater::evaluate::{Intervals, Outcome, Significance};
+use headwater::evaluate::{DecidingTest, Intervals, Outcome, Significance};
 use headwater::influence::{Attribution, Intervention, influence, what_if};
 use headwater::learn::whitened::WhitenedParams;
 use headwater::model::{DetectedChange, NetworkSnapshot, Skill};
@@ -215,26 +215,38 @@ fn the_verdict_is_honest() {
     assert!(said.outcome == Outcome::NoEvidence && said.headline.starts_with("No evidence"), "{}", said.headline);
     let leader = &ranking.agents[0].agent;
     assert!(!said.headline.contains(leader.as_str()) && !said.headline.contains('%'), "{}", said.headline);
-    assert!(!said.tested.is_empty() && !said.next.is_empty() && rivals.tested.is_empty(), "{said:?}");
+    assert!(!said.tested.is_empty() && !said.next.is_empty() && rivals.next.is_empty(), "{said:?}");
     assert!(said.tested.iter().any(|line| line.contains("was not simulated")), "{said:?}");
-    // With a graph the page tells how often listening would have been found.
-    let (larger, other_model, mut unsupported) = world(12, 60, 0.8);
+    assert_eq!((rivals.test, rivals.common_news_excluded), (Some(DecidingTest::CircularShifts), false));
+    // Without a graph the page tells how often listening would have been found.
+    let (larger, other_model, forecasts) = world(12, 60, 0.8);
+    assert_eq!(forecasts.verdict.outcome, Outcome::Supported);
+    let mut unsupported = forecasts.clone();
     unsupported.verdict.outcome = Outcome::NoEvidence;
-    let edges = (0..12).flat_map(|agent| [1, 3, 4].map(|step| (agent, (agent + step) % 12)));
-    let graph = headwater::graph::Graph::new(12, edges).unwrap();
-    unsupported.add_graph_test(&larger, &graph, 3).unwrap();
-    let said = verdict(&other_model, &unsupported);
-    let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
-    assert!(told("A second test") && told("Power for data like these") && !told("was not simulated"), "{said:?}");
-    // Without one it is simulated.
-    (unsupported.graph_test, unsupported.power) = (None, None);
     unsupported.add_power(&larger, 3).unwrap();
     let said = verdict(&other_model, &unsupported);
     let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
     assert!(told("Power, simulated: ") && !told("was not simulated"), "{said:?}");
-    let mut supported = world(12, 60, 0.8).2;
-    supported.add_graph_test(&larger, &graph, 3).unwrap();
-    assert!(supported.graph_test.is_none());
+    // A graph that was tested decides, whatever the forecasts say, and the page tells what was found beside it.
+    let edges = (0..12).flat_map(|agent| [1, 3, 4].map(|step| (agent, (agent + step) % 12)));
+    let graph = headwater::graph::Graph::new(12, edges).unwrap();
+    let mut unsupported = forecasts.clone();
+    unsupported.add_graph_test(&larger, &graph, None, &other_model.roster, 3).unwrap();
+    let said = verdict(&other_model, &unsupported);
+    assert_eq!((said.outcome, said.test), (Outcome::NoEvidence, Some(DecidingTest::GraphTest)), "{said:?}");
+    let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
+    assert!(told("on graphs in which every account keeps") && told("without groups and guard"), "{said:?}");
+    assert!(told("Power for data like these") && !told("was not simulated"), "{said:?}");
+    unsupported.add_power(&larger, 3).unwrap();
+    assert!(unsupported.power.is_none(), "the graph test has its own");
+    let mut by_graph = forecasts;
+    let mut found = unsupported.verdict.graph_test.clone().unwrap();
+    found.p_value = 0.01;
+    by_graph.verdict = by_graph.verdict.with_graph(Ok(found));
+    let said = verdict(&other_model, &by_graph);
+    assert!(said.common_news_excluded && said.next.is_empty() && said.p_value == Some(0.01), "{said:?}");
+    assert!(said.headline.starts_with("Opinion travels along the given graph (p = 0.010): "), "{}", said.headline);
+    assert!(!said.tested.iter().any(|line| line.contains("Power")) && !said.tested.is_empty(), "{said:?}");
     assert!(rivals.headline.starts_with("Forecasts improve by "), "{}", rivals.headline);
     // Support is for the network as a whole; the leader has a p-value of their own.
     let p = ranking.agents[0].p_value.unwrap();

@@ -3,10 +3,10 @@
 //! In: a [`Model`], and as far as they are at hand the panel it was learned from, a graph, bootstrap intervals and p-values.
 //! Out: a [`Ranking`], the same on the terminal, in `ranking.json`, on the page and in Python.
 
-use crate::evaluate::graph_test::{GraphTest, GraphTestParams, ShiftPower, graph_test, shift_power};
+use crate::evaluate::graph_test::{GraphTestParams, ShiftPower, graph_test, shift_power, usual_draws};
 use crate::evaluate::intervals::intervals;
 use crate::evaluate::null_test::significance;
-use crate::evaluate::{Intervals, Outcome, Significance, Verdict, discoveries};
+use crate::evaluate::{DecidingTest, Intervals, Outcome, Significance, Verdict, discoveries};
 use crate::graph::Graph;
 use crate::influence::{Influence, error_probabilities};
 use crate::learn::refit_note;
@@ -19,12 +19,6 @@ use std::collections::BTreeMap;
 
 /// Up to this many agents the error probabilities are computed along the way.
 const ERROR_PROBABILITY_AGENTS: usize = 200;
-
-/// Up to this many agents the graph test is run along the way.
-const GRAPH_TEST_AGENTS: usize = 1000;
-
-/// Rewired graphs of that test.
-const GRAPH_TEST_DRAWS: usize = 199;
 
 /// How many agents the top is by default.
 const TOP: usize = 3;
@@ -72,10 +66,6 @@ pub struct Ranking {
     /// The smallest p-values first, where the permutation test was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<Vec<RankedEdge>>,
-    /// Whether opinion travels along the graph, and how often this test would have found that, where the verdict is not
-    /// "supported" and a graph was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub graph_test: Option<GraphTest>,
     /// How often listening would have been found in data like these, simulated, where there is no evidence and no graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<ShiftPower>,
@@ -322,7 +312,6 @@ impl Ranking {
             adaptation_interval: None,
             agents,
             edges: None,
-            graph_test: None,
             power: None,
             notes: notes(model, found),
         };
@@ -368,24 +357,42 @@ impl Ranking {
         Ok(())
     }
 
-    /// Tests whether opinion travels along a graph of the same agents, with the test's power, where the verdict is not
-    /// "supported". Data that this test cannot judge, and those of more than 1000 agents, are left without.
-    pub fn add_graph_test(&mut self, panel: &Panel, graph: &Graph, seed: u64) -> Result<(), Error> {
-        if self.verdict.outcome == Outcome::Supported || panel.agents() > GRAPH_TEST_AGENTS {
-            return Ok(());
-        }
-        let params = GraphTestParams { draws: GRAPH_TEST_DRAWS, companions: false, seed, ..GraphTestParams::default() };
-        self.graph_test = match graph_test(&[panel], graph, &params) {
-            Err(Error::Untestable(_)) => None,
-            found => Some(found?),
+    /// Tests whether opinion travels along a graph of the agents of a roster, which then decides the verdict, with companions,
+    /// and with power where nothing was found. `groups` are those of the agents, otherwise communities of the graph; the panel
+    /// has at least these agents, in any order. Where this graph or this test is the obstacle, the verdict says so and rests on
+    /// circular shifts as without a graph.
+    ///
+    /// Errors: [`Error::Untestable`] where the opinions allow no test of anything, [`Error::UnknownAgent`] for agents that the
+    /// panel does not have, and those of [`graph_test`].
+    pub fn add_graph_test(
+        &mut self,
+        panel: &Panel,
+        graph: &Graph,
+        groups: Option<Vec<usize>>,
+        roster: &Roster,
+        seed: u64,
+    ) -> Result<(), Error> {
+        let aligned;
+        let panel = if panel.roster().agents() == roster.agents() {
+            panel
+        } else {
+            let agents = roster.agents().iter().map(|name| panel.roster().agent(name));
+            aligned = panel.among(&agents.collect::<Result<Vec<usize>, Error>>()?)?;
+            &aligned
         };
+        let params = GraphTestParams { draws: usual_draws(graph), groups, seed, ..GraphTestParams::default() };
+        let tested = match graph_test(&[panel], graph, &params) {
+            Err(Error::Untestable(reason)) if !reason.without_opinions() => Err(reason),
+            found => Ok(found?),
+        };
+        self.verdict = std::mem::take(&mut self.verdict).with_graph(tested);
         Ok(())
     }
 
     /// Simulates how strong listening must be to be found in this panel, where a null test found no evidence and there is no
     /// graph to test. Panels that are too large or too small for that are left without.
     pub fn add_power(&mut self, panel: &Panel, seed: u64) -> Result<(), Error> {
-        if self.verdict.outcome == Outcome::NoEvidence && self.verdict.p_value.is_some() {
+        if self.verdict.outcome == Outcome::NoEvidence && self.verdict.test == Some(DecidingTest::CircularShifts) {
             self.power = shift_power(panel, seed)?;
         }
         Ok(())
@@ -414,7 +421,7 @@ impl Ranking {
         for row in &mut self.agents {
             row.p_value = Some(found.agents[model.roster.agent(&row.agent)?]);
         }
-        self.verdict = Verdict::new(model, Some(found));
+        self.verdict = std::mem::take(&mut self.verdict).with_significance(found);
         self.edges = Some(edges(model, found));
         Ok(())
     }

@@ -531,6 +531,20 @@ fn bad_input_is_refused_by_cause_and_cure() {
     place.write("level.csv", format!("user,time,text,score\n{even}"));
     let errors = place.refused(&format!("discover level.csv --scorer column {QUICK} --out a"), 1);
     assert!(errors.contains("level.csv: no score changes over time") && errors.contains("--scorer"), "{errors}");
+    // Everybody but two is silent after the first day, and groups contain nobody.
+    let quiet = |line: &&str| {
+        ["user,", "Quillan,", "rosamund_7,"].iter().any(|start| line.starts_with(start))
+            || line.contains(",1704103200,")
+    };
+    place.write(
+        "two.csv",
+        place.read("posts.csv").lines().filter(quiet).map(|line| format!("{line}\n")).collect::<String>(),
+    );
+    let errors = place.refused(&format!("discover two.csv --scorer column {QUICK} --graph graph.csv --out a"), 1);
+    assert!(errors.contains("two.csv: 2 account(s) speak at 5 steps or more") && errors.contains("hint: "), "{errors}");
+    place.write("nobody.csv", "agent,group\nann,red\n");
+    refused("--graph graph.csv --groups nobody.csv", &["nobody.csv: names none of the agents", "give agent,group"]);
+    assert!(place.refused(&discover("--groups nobody.csv --out a"), 2).contains("--graph"));
     // Wrong usage.
     assert!(place.refused("discover - --out a", 2).contains("save it to a file first"));
     std::fs::create_dir(place.path("same")).unwrap();
@@ -553,6 +567,19 @@ fn above_a_hundred_users_the_null_is_off_unless_asked_for() {
     assert!(remarks.contains("101 users: the permutation test is off"), "{remarks}");
     let run = place.read_json("a/run.json");
     assert_eq!((&run["options"]["null"], &run["verdict"]["outcome"]), (&0.into(), &"not-tested".into()));
+    // With a graph the verdict does without it.
+    let edges: String = (0..101)
+        .flat_map(|user| [1, 5, 12].map(|step| format!("{},{}\n", names[user], names[(user + step) % 101])))
+        .collect();
+    place.write("graph.csv", format!("source,target\n{edges}"));
+    let (text, remarks) =
+        place.both("discover posts.csv --scorer column --bootstrap 0 --rounds 2 --fit em --graph graph.csv --out b");
+    let flat = remarks.replace('\n', " ");
+    assert!(flat.contains("101 users: no p-values of single users and edges"), "{remarks}");
+    let run = place.read_json("b/run.json");
+    assert_eq!((&run["options"]["null"], &run["verdict"]["test"]), (&0.into(), &"graph-test".into()));
+    assert_ne!(run["verdict"]["outcome"], "not-tested");
+    assert!(!text.contains("--null"), "{text}");
 }
 
 /// Cells of a CSV text that a spreadsheet would run.
@@ -645,9 +672,10 @@ fn explain_carries_the_verdict_of_the_run() {
     assert!(errors.contains("is not a ranking of"), "{errors}");
 }
 
-/// Eight accounts that do not listen, on a ring with chords: the run says how strong an effect would have been found.
+/// Eight accounts that do not listen, on a ring with chords: the graph test decides, and the run says how strong an effect would
+/// have been found.
 #[test]
-fn a_run_without_evidence_tells_its_power() {
+fn with_a_graph_the_graph_test_decides_and_tells_its_power() {
     let place = Place::new();
     let names = ["ann", "bob", "cem", "dee", "eva", "fox", "gil", "hal"];
     let noise = |day: usize, user: usize| f64::sin((day * day * 7 + user * user * 31 + day * user * 13) as f64 * 1.7);
@@ -667,22 +695,56 @@ fn a_run_without_evidence_tells_its_power() {
     let text = place.done(&format!("{run} --out found --quiet"));
     let ranking = place.read_json("found/ranking.json");
     assert_eq!(ranking["verdict"]["outcome"], "no-evidence", "{}", ranking["verdict"]);
-    let test = &ranking["graph_test"];
-    assert_eq!((test["draws"].as_u64(), test["accounts"].as_u64()), (Some(199), Some(8)), "{test}");
+    let verdict = &ranking["verdict"];
+    assert_eq!((&verdict["test"], &verdict["common_news_excluded"]), (&"graph-test".into(), &false.into()));
+    let test = &verdict["graph_test"];
+    assert_eq!(verdict["p_value"], test["p_value"]);
+    assert_eq!((test["draws"].as_u64(), test["accounts"].as_u64()), (Some(999), Some(8)), "{test}");
+    assert!(["unguarded_p", "direction_p", "shift_p"].iter().all(|p| test[*p].is_number()), "{test}");
     assert_eq!(test["power"]["found"].as_array().unwrap().len(), 5, "{test}");
-    assert!(text.contains("Power for data like these"), "{text}");
-    // The same from the files of the run.
-    let again = "rank found/model.json --beliefs found/beliefs.parquet --graph net.csv --null 20 --format json";
-    let again = place.json(again);
-    assert_eq!(again["graph_test"]["power"]["found"].as_array().unwrap().len(), 5);
-    // Without a graph there is no such test, but power all the same.
+    assert!(verdict["skill"].is_object() && verdict["shifts_p_value"].is_number(), "{verdict}");
+    let flat = text.replace('\n', " ");
+    for part in
+        ["No evidence that opinion travels along this graph", "Power for data like these", "without groups and guard"]
+    {
+        assert!(flat.contains(part), "{part}: {text}");
+    }
+    assert!(!flat.contains("--null"), "circular shifts would not change this verdict: {text}");
+    // The same from the files of the run, without circular shifts, and with groups.
+    let rank = "rank found/model.json --beliefs found/log-beliefs.parquet --log-ratios --graph net.csv --format json";
+    let again = place.json(rank);
+    assert_eq!(again["verdict"]["graph_test"], *test);
+    assert!(again["verdict"].get("shifts_p_value").is_none());
+    // One group, whatever the communities: with two of four accounts this graph could not be rewired.
+    let groups: String = names.iter().map(|name| format!("{name},all\n")).collect();
+    place.write("groups.csv", format!("agent,group\n{groups}"));
+    let grouped = place.json(&format!("{rank} --groups groups.csv"));
+    let found = &grouped["verdict"]["graph_test"];
+    assert_eq!((&found["groups_given"], &found["groups"]), (&true.into(), &1.into()), "{}", grouped["verdict"]);
+    place.done(&format!("{run} --groups groups.csv --out found --quiet"));
+    let run = place.read_json("found/run.json");
+    assert_eq!(run["options"]["groups"], "groups.csv");
+    assert_eq!(place.read_json("found/ranking.json")["verdict"]["graph_test"], grouped["verdict"]["graph_test"]);
+    // Without a graph circular shifts decide, and do not exclude common news.
     let text = place.done("discover posts.csv --scorer column --bootstrap 0 --null 20 --out alone --quiet");
     let ranking = place.read_json("alone/ranking.json");
-    assert!(ranking.get("graph_test").is_none() && ranking["verdict"]["outcome"] == "no-evidence");
+    let alone = ranking["verdict"].clone();
+    assert_eq!((&alone["test"], &alone["common_news_excluded"]), (&"circular-shifts".into(), &false.into()));
+    assert!(alone.get("graph_test").is_none() && alone["p_value"] == alone["shifts_p_value"]);
     assert_eq!((ranking["power"]["worlds"].as_u64(), ranking["power"]["speakers"].as_u64()), (Some(20), Some(3)));
     assert!(text.contains("Power, simulated: 20 worlds per weight"), "{text}");
     let page = page_data(&place.read("alone/report.html"))["verdict"]["tested"].to_string();
     assert!(page.contains("Power, simulated") && !page.contains("was not simulated"), "{page}");
     let again = "rank alone/model.json --beliefs alone/beliefs.parquet --null 20 --format json";
     assert_eq!(place.json(again)["power"]["worlds"], 20);
+    // Where everybody follows everybody there is no graph to compare with.
+    let pairs = (0..8).flat_map(|user| (0..8).filter(move |other| *other != user).map(move |other| (user, other)));
+    let all: String = pairs.map(|(user, other)| format!("{},{}\n", names[user], names[other])).collect();
+    place.write("all.csv", format!("source,target\n{all}"));
+    let verdict = place.json(&rank.replace("net.csv", "all.csv"))["verdict"].clone();
+    assert_eq!(
+        (&verdict["outcome"], &verdict["graph_untestable"]["reason"]),
+        (&"not-tested".into(), &"everybody-linked".into())
+    );
+    assert!(verdict["text"].as_str().unwrap().contains("not possible with these data"), "{verdict}");
 }

@@ -146,6 +146,7 @@ fn test_graph_and_its_refusals() {
     );
     let short: String = beliefs.lines().take(1 + 5 * 24).map(|line| format!("{line}\n")).collect();
     place.write("short.csv", short);
+    place.write("once.csv", beliefs.lines().take(1 + 24).map(|line| format!("{line}\n")).collect::<String>());
     let run = |beliefs: &str, more: &str| format!("test-graph {beliefs} --log-ratios --graph {more}");
     let runs = [
         run("b.csv", "e.csv --draws 199 --power 4"),
@@ -157,6 +158,7 @@ fn test_graph_and_its_refusals() {
         run("two.csv", "e.csv"),
         run("equal.csv", "e.csv"),
         run("short.csv", "e.csv"),
+        run("once.csv", "e.csv"),
         run("b.csv", "e.csv --draws 5"),
         "test-graph b.csv".to_owned(),
     ];

@@ -13,7 +13,15 @@ __version__: str
 _Progress = Callable[[str, int, int], None]
 _Column = NDArray[Any] | list[str]
 # Outcome, sentence, p-value of the permutation test.
-_Verdict = tuple[Literal["supported", "no-evidence", "not-tested"], str, float | None]
+_Verdict = tuple[
+    Literal["supported", "no-evidence", "not-tested"],
+    str,
+    float | None,
+    Literal["graph-test", "speaker-heard", "circular-shifts"] | None,
+    bool,
+    str | None,  # JSON: the graph test
+    list[str],
+]
 
 @final
 class Beliefs:
@@ -117,6 +125,7 @@ class Model:
         self,
         beliefs: Beliefs | None = None,
         graph: Graph | None = None,
+        groups: dict[str, str] | None = None,
         bootstrap: int | None = None,
         null: int | None = None,
         top: int = 3,
@@ -388,6 +397,7 @@ def discover(
     rounds: int | None = None,
     sampling: tuple[int, int] | None = None,
     common: dict[str, str] | str | None = None,
+    groups: dict[str, str] | None = None,
     raw_csv: bool = False,
     progress: _Progress | None = None,
     threads: int | None = None,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal, TypeAlias
 
@@ -18,12 +19,20 @@ _COLOURS = {"supported": "#1b7f5c", "no-evidence": "#b1480b", "not-tested": "#52
 
 Outcome: TypeAlias = Literal["supported", "no-evidence", "not-tested"]
 
+DecidingTest: TypeAlias = Literal["graph-test", "speaker-heard", "circular-shifts"]
+
+# As the compiled part has it.
+Parts: TypeAlias = "tuple[Outcome, str, float | None, DecidingTest | None, bool, str | None, list[str]]"
+
 
 @dataclass(frozen=True)
 class Verdict:
     """Whether the data support an answer, and why. Its truth value is that of `supported`.
 
-    `outcome` is "supported", "no-evidence" (a permutation test was run and failed) or "not-tested" (none was run).
+    `outcome` is "supported", "no-evidence" (a test was run and failed) or "not-tested" (none was run). `test` names the
+    test that decided: "graph-test", "speaker-heard" or "circular-shifts"; `p_value` is its p-value. `common_news_excluded`
+    is True where the support is by the graph test, which common news cannot pass. `graph_test` is its result, `companions`
+    are sentences on what was found beside it and what limits it; they never decide.
 
     >>> verdict = Verdict("no-evidence", "No evidence", 0.4)
     >>> verdict.supported, bool(verdict), str(verdict)
@@ -33,6 +42,17 @@ class Verdict:
     outcome: Outcome
     text: str
     p_value: float | None = None
+    test: DecidingTest | None = None
+    common_news_excluded: bool = False
+    graph_test: Mapping[str, Any] | None = field(default=None, hash=False)
+    companions: tuple[str, ...] = ()
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> Verdict:
+        """The verdict that the compiled part tells."""
+        outcome, text, p_value, test, excluded, graph_test, companions = parts
+        graph = None if graph_test is None else json.loads(graph_test)
+        return cls(outcome, text, p_value, test, excluded, graph, tuple(companions))
 
     @property
     def supported(self) -> bool:

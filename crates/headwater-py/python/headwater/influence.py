@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, cast, overload
@@ -29,6 +30,7 @@ class RankOptions(TypedDict, total=False):
     """Keyword arguments of `rank`."""
 
     graph: GraphLike | None
+    groups: Mapping[str, object] | None
     bootstrap: Draws
     null: Draws
     top: int | None
@@ -70,7 +72,7 @@ class Ranking:
     @property
     def verdict(self) -> Verdict:
         """Whether the data support an answer. Read it first."""
-        return Verdict(*self._compiled.verdict)
+        return Verdict.from_parts(self._compiled.verdict)
 
     @property
     def supported(self) -> bool:
@@ -108,6 +110,7 @@ def ranking(
     beliefs: BeliefsLike | None = None,
     *,
     graph: GraphLike | None = None,
+    groups: Mapping[str, object] | None = None,
     bootstrap: Draws = None,
     null: Draws = None,
     top: int | None = None,
@@ -131,6 +134,7 @@ def ranking(
         ranked = as_model(model)._compiled.rank(
             beliefs=said,
             graph=as_graph(graph),
+            groups=groups_of(groups),
             bootstrap=_draws(bootstrap),
             null=_draws(null),
             top=_TOP if top is None else top,
@@ -144,12 +148,17 @@ def ranking(
     return found
 
 
+def groups_of(groups: Mapping[str, object] | None) -> dict[str, str] | None:
+    """The group of each agent, by name."""
+    return None if groups is None else {agent_name(agent): str(group) for agent, group in groups.items()}
+
+
 def warn_of(verdict: Verdict) -> None:
     """Warns where the data do not support an answer, or nothing was tested."""
     if verdict.outcome == "no-evidence":
         tell([verdict.text], NoEvidence)
     elif verdict.outcome == "not-tested":
-        tell([f"{verdict.text}\nhint: null=True runs the permutation test"], NotTested)
+        tell([f"{verdict.text}\nhint: null=True runs the permutation test; a graph with the beliefs, the graph test"], NotTested)
 
 
 def rank(
@@ -157,6 +166,7 @@ def rank(
     beliefs: BeliefsLike | None = None,
     *,
     graph: GraphLike | None = None,
+    groups: Mapping[str, object] | None = None,
     bootstrap: Draws = None,
     null: Draws = None,
     top: int | None = None,
@@ -168,9 +178,10 @@ def rank(
     """Ranks the agents by influence: a data frame with a row per agent, the most influential first.
 
     `beliefs`, from which the model was learned, add numbers of posts and silence; with them `bootstrap` adds 90 %
-    intervals and `null` p-values (True: 200 draws each). `graph` adds followers and PageRank. `top` limits the rows and is
-    the k of `top_k_probability` (3 by default). Warns `NoEvidence` where the
-    data do not support an answer, and `NotTested` without `null`; pandas' ``attrs`` hold the verdict.
+    intervals and `null` p-values (True: 200 draws each). `graph` adds followers and PageRank, and with `beliefs` the graph
+    test, which then decides the verdict; `groups` are the groups of the agents for it (agent: group), otherwise communities
+    of the graph. `top` limits the rows and is the k of `top_k_probability` (3 by default). Warns `NoEvidence` where the
+    data do not support an answer, and `NotTested` where no test was run; pandas' ``attrs`` hold the verdict.
 
     >>> from headwater import Whitened, simulate
     >>> beliefs, _ = simulate(agents=6, steps=200)
@@ -182,6 +193,7 @@ def rank(
         model,
         beliefs,
         graph=graph,
+        groups=groups,
         bootstrap=bootstrap,
         null=null,
         top=top,

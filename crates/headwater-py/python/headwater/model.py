@@ -172,7 +172,7 @@ class Model:
     @property
     def verdict(self) -> Verdict:
         """Whether the data support an answer, without a permutation test; `ranking` with `null` runs one."""
-        return Verdict(*self._compiled.verdict())
+        return Verdict.from_parts(self._compiled.verdict())
 
     def rank(self, beliefs: BeliefsLike | None = None, **options: Unpack[RankOptions]) -> Frame:
         """The ranking of the agents by influence: `headwater.rank` of this model."""

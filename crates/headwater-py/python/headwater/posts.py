@@ -15,7 +15,7 @@ from .display import Verdict
 from .errors import tell, whole
 from .frames import ArrowStream, Frame, is_frame, kind_of, make_frame, stream_of, values_of
 from .graphs import GraphLike, agent_name, as_graph
-from .influence import USUAL_DRAWS, Draws, Page, Ranking, warn_of
+from .influence import USUAL_DRAWS, Draws, Page, Ranking, groups_of, warn_of
 from .model import Model
 from .progress import ProgressLike, reporting
 
@@ -238,6 +238,7 @@ def discover(
     out: PathLike | None = None,
     *,
     graph: GraphLike | None = None,
+    groups: Mapping[str, object] | None = None,
     bootstrap: Draws = USUAL_DRAWS,
     null: Draws = None,
     top: int = 3,
@@ -264,9 +265,10 @@ def discover(
     Takes all options of `beliefs_from_posts`, and those of `StateSpace`, which does the fit. Everything stays in memory
     unless `out` names a folder to write; with a folder an interrupted call can be resumed. A folder with
     results of other posts is refused unless `force` is true. In its CSV files names that a spreadsheet would run as a
-    formula begin with an apostrophe, unless `raw_csv` is true. `null` is 200 up to
+    formula begin with an apostrophe, unless `raw_csv` is true. With `graph` the graph test decides the verdict; `groups` are
+    the groups of the users for it (user: group), otherwise communities of the graph. `null` is 200 up to
     100 users and 0 above, unless given; 0 or False turns `null` or `bootstrap` off. Warns `NoEvidence` where the data do
-    not support an answer, and `NotTested` where no permutation test was run."""
+    not support an answer, and `NotTested` where no test was run."""
     unknown = options.keys() - PostOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"discover() got an unexpected keyword argument {min(unknown)!r}")
@@ -293,6 +295,7 @@ def discover(
             rounds=rounds,
             sampling=(draws, chains) if sampling else None,
             common=_common(common),
+            groups=groups_of(groups),
             raw_csv=raw_csv,
             progress=report,
             threads=threads,

@@ -14,20 +14,28 @@ export interface Packed {
 
 export type Outcome = "supported" | "no-evidence" | "not-tested";
 
+/** The test that decided. */
+export type DecidingTest = "graph-test" | "speaker-heard" | "circular-shifts";
+
 export interface Page {
   format: "headwater-page/1";
   title: string;
   /** The first section. */
   verdict: {
-    /** Whether the data support an answer; "not-tested" where no permutation test was run. */
+    /** Whether the data support an answer; "not-tested" where no test was run. */
     outcome: Outcome;
+    /** The test that decided, where one was run, and its p-value. */
+    test?: DecidingTest;
+    p_value?: number;
+    /** Whether the support is by a test that common news cannot pass. */
+    common_news_excluded: boolean;
     /** One sentence: who is most influential. */
     headline: string;
     /** The sentence of the verdict, as `rank` prints it. */
     text: string;
     /** Uncertainty, a sentence each. */
     sure: string[];
-    /** Unless supported: what was tested and what limits the test here, a sentence each. */
+    /** What was tested, what was found beside it, and what limits the test here, a sentence each. */
     tested?: string[];
     /** Unless supported: what to try next, a sentence each. */
     next?: string[];
@@ -66,7 +74,7 @@ export interface Ranking {
   truth: string;
   agreement: number;
   reference: string;
-  verdict: { outcome?: Outcome; supported: boolean; text: string };
+  verdict: { outcome?: Outcome; supported: boolean; text: string; common_news_excluded?: boolean };
   divergence: Record<string, number>;
   agents: RankRow[];
 }

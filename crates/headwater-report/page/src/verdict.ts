@@ -6,17 +6,37 @@ import type { Report, Standing } from "./report";
 import { open } from "./route";
 
 const BADGES = {
-  supported: ["check", "Supported by the data", "Held-out forecasts beat every baseline, and the permutation test is significant at 5 %."],
-  "no-evidence": ["none", "No evidence", "The forecasts do not beat every baseline, or the permutation test is not significant; the ranking may be due to chance."],
-  "not-tested": ["question", "Not tested", "No permutation test was run; whether the data support the ranking is not known."],
+  supported: ["check", "Supported by the data"],
+  "no-evidence": ["none", "No evidence"],
+  "not-tested": ["question", "Not tested"],
 } as const;
+
+/** What an outcome means, by the test that decided. */
+const MEANINGS = {
+  "graph-test": {
+    supported: "Opinion travels along the given graph more than along graphs like it; common news alone cannot do that.",
+    "no-evidence": "Opinion does not travel along the given graph more than along graphs like it; the ranking may be due to chance.",
+  },
+  "speaker-heard": {
+    supported: "The graph cannot be compared with graphs like it, but some account is ahead of the others again and again; an account that reads the news first would be, too.",
+    "no-evidence": "The graph cannot be compared with graphs like it, and no account is ahead of the others again and again; the ranking may be due to chance.",
+  },
+  "circular-shifts": {
+    supported: "Held-out forecasts beat every baseline, and the permutation test is significant at 5 %; common news can do that as well.",
+    "no-evidence": "The forecasts do not beat every baseline, or the permutation test is not significant; the ranking may be due to chance.",
+  },
+} as const;
+
+const UNTESTED = "No test was run; whether the data support the ranking is not known.";
 
 /** The most segments that can be told apart. */
 const SEGMENTS = 6;
 
 export function verdict(report: Report): HTMLElement {
   const { verdict: found, title } = report.page;
-  const [sign, label, meaning] = BADGES[found.outcome];
+  const [sign, label] = BADGES[found.outcome];
+  const meaning = found.outcome === "not-tested" ? UNTESTED : MEANINGS[found.test ?? "circular-shifts"][found.outcome];
+  const limited = found.outcome === "supported" && !found.common_news_excluded ? ", common news not excluded" : "";
   const list = (heading: string, sentences: string[], className: string) =>
     sentences.length > 0 && el("div", { class: `note ${className}` }, el("h2", {}, heading), el("ul", {}, ...sentences.map((sentence) => el("li", {}, sentence))));
   const notes = [list("What was tested", found.tested ?? [], "tested"), list("What to try next", found.next ?? [], "next"), list("Uncertainty", found.sure, "sure"), list("Assumptions", found.assumed, "assumed"), list("Warnings", found.warnings, "warning")];
@@ -25,7 +45,7 @@ export function verdict(report: Report): HTMLElement {
     { id: "verdict", class: "verdict", "aria-labelledby": "headline" },
     el("p", { class: "kicker" }, title),
     el("h1", { id: "headline" }, found.headline),
-    el("p", { class: `badge badge-${found.outcome}` }, icon(sign), el("strong", {}, label), el("span", {}, meaning)),
+    el("p", { class: `badge badge-${found.outcome}` }, icon(sign), el("strong", {}, label + limited), el("span", {}, meaning)),
     el("p", { class: "words" }, found.text),
     report.supported && strip(report),
     facts(report),

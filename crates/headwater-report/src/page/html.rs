@@ -41,7 +41,7 @@ impl Page {
         };
         line("h2", &self.verdict.headline);
         line("p", &self.verdict.text);
-        let lists = [&self.verdict.sure, &self.verdict.assumed, &self.verdict.warnings];
+        let lists = [&self.verdict.tested, &self.verdict.sure, &self.verdict.assumed, &self.verdict.warnings];
         lists.into_iter().flatten().for_each(|text| line("p", text));
         let mut heading = vec!["", "agent", "share", "influence", "centrality", "informativeness"];
         let (interval, p) = (

@@ -1,7 +1,8 @@
 //! The verdict of the page: who is most influential, how certain that is, and what was assumed.
 
 use super::ReportInput;
-use headwater::evaluate::{Outcome, discoveries};
+use headwater::evaluate::graph_test::GraphNull;
+use headwater::evaluate::{DecidingTest, Outcome, discoveries};
 use headwater::learn::refit_note;
 use headwater::model::Status;
 use headwater::ranking::{IntervalKind, RankedAgent, Ranking};
@@ -12,8 +13,24 @@ use serde::{Deserialize, Serialize};
 /// False discovery rate of the agents called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
-/// How to get intervals and p-values.
-const HOW_TO_TEST: &str = "rank the model together with its beliefs, with 200 bootstrap resamples and 200 circular shifts, and make the page from that ranking";
+/// How to get intervals.
+const HOW_TO_GET_INTERVALS: &str =
+    "rank the model together with its beliefs, with 200 bootstrap resamples, and make the page from that ranking";
+
+/// How to get a verdict.
+const HOW_TO_TEST: &str = "rank the model together with its beliefs and the graph of who follows whom, or without a graph with 200 circular shifts, and make the page from that ranking";
+
+/// What the graph test compares.
+const GRAPH_TEST: &str = "The news of each account, which its own past does not explain, were compared with what the accounts it follows thought a step before. The same was done on graphs in which every account keeps its numbers of speakers, listeners and mutual edges, and groups the edges between them. What groups and shared news explain was removed first.";
+
+/// What it compares in conversations of a few steps.
+const SHORT_GRAPH_TEST: &str = "The change of each account, beyond what its own opinion explains, was compared with what the accounts it follows thought a step before. The same was done on the same graph with the accounts exchanged at random, within groups where they are given.";
+
+/// What the test of a speaker compares.
+const SPEAKER_TEST: &str = "For each account it was measured how the news of all others follow what that account thought a step before, in stretch after stretch of time, and compared with accounts exchanged within each stretch.";
+
+/// What circular shifts compare.
+const SHIFTS: &str = "Held-out steps were forecast from the beliefs of the others and compared with forecasts from each agent's own past, from no change and, where it was controlled for, from the group's previous mean. The permutation test repeats this with each agent's series shifted in time.";
 
 /// The same of posterior draws (`docs/studies/calibration.md`).
 const POSTERIOR_COVERAGE: &str = "The intervals are credible intervals from draws of the posterior with a nominal coverage of 90%; in simulated noisy worlds they cover the true share in 91 to 97% of cases, that of the strongest agent in 75 to 100%.";
@@ -31,13 +48,22 @@ const FEW_AGENTS: usize = 10;
 pub struct PageVerdict {
     /// Whether the data support an answer, as the ranking has it.
     pub outcome: Outcome,
+    /// The test that decided, where one was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<DecidingTest>,
+    /// Of that test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_value: Option<f64>,
+    /// Whether the support is by a test that common news cannot pass.
+    #[serde(default)]
+    pub common_news_excluded: bool,
     /// One sentence: who is most influential.
     pub headline: String,
     /// The sentence of the verdict, as in the ranking.
     pub text: String,
     /// How certain the result is.
     pub sure: Vec<String>,
-    /// What was tested and what limits the test here; empty where supported.
+    /// What was tested, what was found beside it, and what limits the test here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tested: Vec<String>,
     /// What to try next; empty where supported.
@@ -62,6 +88,9 @@ impl PageVerdict {
         warnings.extend(refit.map(|note| sentence(&note)));
         PageVerdict {
             outcome,
+            test: ranking.verdict.test,
+            p_value: ranking.verdict.p_value.filter(|_| ranking.verdict.test.is_some()),
+            common_news_excluded: ranking.verdict.common_news_excluded(),
             headline: headline(model, ranking, outcome),
             text: ranking.verdict.to_string(),
             sure: sure(model, ranking),
@@ -89,14 +118,18 @@ fn headline(model: &Model, ranking: &Ranking, outcome: Outcome) -> String {
         return "Whether these agents influence each other was not tested.".to_owned();
     }
     let much = first.signed_share().map_or(String::new(), |share| format!(" with {} of all influence", percent(share)));
-    // The effect in proportion comes before the share of it.
-    let effect = ranking.verdict.skill.as_ref().filter(|_| outcome == Outcome::Supported);
-    let name = match effect {
-        Some(skill) => format!(
+    // What is supported comes before who leads.
+    let verdict = &ranking.verdict;
+    let name = match (verdict.test.filter(|_| outcome == Outcome::Supported), verdict.p_value, &verdict.skill) {
+        (Some(DecidingTest::GraphTest), Some(p), _) => {
+            format!("Opinion travels along the given graph (p = {p:.3}): {name}")
+        }
+        (Some(DecidingTest::SpeakerHeard), Some(p), _) => format!("Some account is heard (p = {p:.3}): {name}"),
+        (Some(DecidingTest::CircularShifts), _, Some(skill)) => format!(
             "Forecasts improve by {} when the beliefs of the others are taken into account: {name}",
             percent(skill.against_own_past)
         ),
-        None => name,
+        _ => name,
     };
     // Support is for the network as a whole: the first may not be significant.
     let own = first.p_value.filter(|_| outcome == Outcome::Supported);
@@ -156,7 +189,7 @@ fn sure(model: &Model, ranking: &Ranking) -> Vec<String> {
         None if model.method == Method::Given => {
             sure.push("The network was given, not estimated; there are no intervals.".to_owned());
         }
-        None => sure.push(format!("The shares have no intervals. To get them, {HOW_TO_TEST}.")),
+        None => sure.push(format!("The shares have no intervals. To get them, {HOW_TO_GET_INTERVALS}.")),
     }
     let p_values: Option<Vec<f64>> = ranking.agents.iter().map(|row| row.p_value).collect();
     if let (Some(p_values), Some(row)) = (p_values.filter(|values| !values.is_empty()), first) {
@@ -188,27 +221,36 @@ fn sure(model: &Model, ranking: &Ranking) -> Vec<String> {
     sure
 }
 
-/// What the test compares, and what limits it with these data.
+/// What was tested, what was found beside it, and what limits it with these data.
 fn tested(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
-    if outcome == Outcome::Supported || from.model.method == Method::Given {
-        return Vec::new();
-    }
-    let mut tested = vec![match outcome {
-        Outcome::NoEvidence => "Held-out steps were forecast from the beliefs of the others and compared with forecasts from each agent's own past, from no change and, where it was controlled for, from the group's previous mean. The permutation test repeats this with each agent's series shifted in time.".to_owned(),
-        _ => "No permutation test was run: it compares held-out forecasts with those from series shifted in time.".to_owned(),
-    }];
-    match &from.ranking.graph_test {
-        Some(test) => {
-            tested.push(format!("A second test compares the given graph with graphs like it. {test}"));
-            tested.extend(test.power.as_ref().map(ToString::to_string));
-            tested.extend(test.limits.iter().map(ToString::to_string));
+    let verdict = &from.ranking.verdict;
+    let Some(test) = verdict.test else {
+        if from.model.method == Method::Given {
+            return Vec::new();
         }
-        None => tested.push(match &from.ranking.power {
-            Some(power) => power.to_string(),
-            None => "How strong an effect would have been found was not simulated: that takes a permutation test, at least 20 steps, and not so many agents and steps that it would take long.".to_owned(),
-        }),
+        return vec![
+            "No test was run: neither whether opinion travels along a graph nor a permutation test.".to_owned(),
+        ];
+    };
+    let relabelled = verdict.graph_test.as_ref().is_some_and(|found| found.null == GraphNull::RelabelledGraphs);
+    let mut tested = vec![
+        match test {
+            DecidingTest::GraphTest if relabelled => SHORT_GRAPH_TEST,
+            DecidingTest::GraphTest => GRAPH_TEST,
+            DecidingTest::SpeakerHeard => SPEAKER_TEST,
+            _ => SHIFTS,
+        }
+        .to_owned(),
+    ];
+    tested.extend(verdict.companions());
+    if outcome == Outcome::Supported || test != DecidingTest::CircularShifts {
+        return tested;
     }
-    if let Some(panel) = from.beliefs.filter(|_| outcome == Outcome::NoEvidence) {
+    tested.push(match &from.ranking.power {
+        Some(power) => power.to_string(),
+        None => "How strong an effect would have been found was not simulated: that takes at least 20 steps, and not so many agents and steps that it would take long.".to_owned(),
+    });
+    if let Some(panel) = from.beliefs {
         let (agents, steps) = (panel.agents(), panel.steps());
         let silent = panel.silence().iter().sum::<usize>() as f64 / (steps * agents).max(1) as f64;
         tested.push(format!(
@@ -217,8 +259,7 @@ fn tested(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
             count(steps, "step"),
             percent(silent)
         ));
-        let skill = from.ranking.verdict.skill.as_ref();
-        let common = skill.is_some_and(|skill| {
+        let common = verdict.skill.as_ref().is_some_and(|skill| {
             skill.against_own_past > 0.0 && skill.beyond_common.is_some_and(|beyond| beyond <= 0.0)
         });
         let causes = [
@@ -244,7 +285,11 @@ fn next(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
         Outcome::NoEvidence => vec![
             "A longer period, or a topic with more posts per account.".to_owned(),
             "Longer bins where many are silent, shorter ones where accounts answer within a bin.".to_owned(),
-            "Fewer and more active accounts, and a graph of who follows whom.".to_owned(),
+            match from.ranking.verdict.test {
+                Some(DecidingTest::GraphTest) => "More accounts that post often, with the edges between them.",
+                _ => "Fewer and more active accounts, and a graph of who follows whom.",
+            }
+            .to_owned(),
         ],
     }
 }

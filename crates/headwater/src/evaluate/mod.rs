@@ -13,10 +13,10 @@ pub mod skill;
 pub mod verdict;
 
 pub use draws::draw_many;
-pub use graph_test::{GraphTest, GraphTestParams, graph_test};
+pub use graph_test::{GraphTest, GraphTestParams, Untestable, graph_test};
 pub use intervals::{Bootstrap, BootstrapDraw, Intervals};
 pub use null_test::{CircularShifts, ShiftDraw, Significance, discoveries, shiftable, shifted};
-pub use verdict::{Outcome, SignificantAgents, Verdict};
+pub use verdict::{DecidingTest, Outcome, SignificantAgents, Verdict};
 
 #[cfg(test)]
 mod tests;

@@ -1,24 +1,35 @@
-//! The verdict: whether the data support that these agents listen to each other.
+//! The verdict: whether the data support that these agents listen to each other, and which test decided.
+//!
+//! With a graph the graph test decides: common news cannot pass it. Where the graph cannot be rewired, such as a star, its
+//! substitute decides: whether some account is heard. Without a graph, or where the data allow neither, circular shifts and
+//! forecast skill decide; common news passes them, and the verdict says so.
 
+use super::graph_test::{GraphNull, GraphTest, GraphTestLimit, Untestable};
 use super::null_test::{Significance, discoveries};
 use crate::Model;
 use crate::learn::Method;
 use crate::model::Skill;
+use crate::words::{count, percent};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Level of the permutation test, and the false discovery rate among agents.
+/// Level of every test, and the false discovery rate among agents.
 const LEVEL: f64 = 0.05;
+
+/// What circular shifts cannot exclude.
+const COMMON_NEWS: &str =
+    "Common news was not excluded: accounts that read the same news at different times pass this test as well.";
 
 /// Outcome of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The permutation test is significant at 5 %, and held-out forecasts beat every baseline.
+    /// The test that decides is significant at 5 %; circular shifts decide only together with held-out forecasts that beat
+    /// every baseline.
     Supported,
-    /// A permutation test was run, and one of these does not hold.
+    /// A test was run, and one of these does not hold.
     NoEvidence,
-    /// No permutation test was run, whatever the forecast skill.
+    /// No test was run, whatever the forecast skill.
     #[default]
     NotTested,
 }
@@ -34,6 +45,30 @@ impl Outcome {
     }
 }
 
+/// The test that decided a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DecidingTest {
+    /// Opinion travels along the graph more than along graphs like it, beyond common news.
+    GraphTest,
+    /// Some account is heard: for graphs that cannot be rewired, such as a star.
+    SpeakerHeard,
+    /// Forecasts beat every baseline and those from series shifted in time.
+    CircularShifts,
+}
+
+impl DecidingTest {
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            DecidingTest::GraphTest => "graph-test",
+            DecidingTest::SpeakerHeard => "speaker-heard",
+            DecidingTest::CircularShifts => "circular-shifts",
+        }
+    }
+}
+
 /// Agents to whom others give significantly more weight than under the null, after Benjamini–Hochberg at 5 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -44,19 +79,29 @@ pub struct SignificantAgents {
     pub of: usize,
 }
 
-/// Whether the data support an answer. Its [`Display`](fmt::Display) is the one place that puts it into words.
+/// Whether the data support an answer. Its [`Display`](fmt::Display) is the one place that puts it into words;
+/// [`Verdict::companions`] has what was found beside.
 ///
-/// Serialised as `{"outcome", "supported", "text", "p_value", "skill", "significant"}`.
+/// Serialised as `{"outcome", "supported", "text", "test", "common_news_excluded", "p_value", "graph_test",
+/// "graph_untestable", "skill", "shifts_p_value", "significant"}`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(from = "VerdictJson", into = "VerdictJson")]
 #[non_exhaustive]
 pub struct Verdict {
     /// The outcome.
     pub outcome: Outcome,
+    /// The test that decided, where one was run.
+    pub test: Option<DecidingTest>,
+    /// Of the test that decided.
+    pub p_value: Option<f64>,
+    /// The graph test with its companions, where a graph was tested.
+    pub graph_test: Option<GraphTest>,
+    /// Why the graph that was given could not be tested.
+    pub graph_untestable: Option<Untestable>,
     /// Forecast skill on held-out steps, where measured.
     pub skill: Option<Skill>,
-    /// Of the permutation test of the skill, where run.
-    pub p_value: Option<f64>,
+    /// Of the permutation test of the skill by circular shifts, where run.
+    pub shifts_p_value: Option<f64>,
     /// Agents significant after Benjamini–Hochberg, where tested.
     pub significant: Option<SignificantAgents>,
     /// The model was given, not learned: there is nothing to test.
@@ -73,9 +118,19 @@ struct VerdictJson {
     supported: bool,
     text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    test: Option<DecidingTest>,
+    #[serde(default)]
+    common_news_excluded: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     p_value: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    graph_test: Option<GraphTest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    graph_untestable: Option<Untestable>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     skill: Option<Skill>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shifts_p_value: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     significant: Option<SignificantAgents>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -83,21 +138,50 @@ struct VerdictJson {
 }
 
 impl From<VerdictJson> for Verdict {
-    /// Without an outcome it is not known whether a null test was run.
+    /// Without an outcome it is not known whether a null test was run. Files without `test` have the p-value of circular
+    /// shifts.
     fn from(json: VerdictJson) -> Self {
-        let VerdictJson { outcome, text, p_value, skill, significant, given, .. } = json;
+        let VerdictJson { outcome, text, test, p_value, graph_test, graph_untestable, skill, .. } = json;
         let recorded = outcome.is_none().then_some(text);
-        Verdict { outcome: outcome.unwrap_or_default(), skill, p_value, significant, given, recorded }
+        let outcome = outcome.unwrap_or_default();
+        let shifted = test.is_none() && outcome != Outcome::NotTested;
+        Verdict {
+            outcome,
+            test: if shifted { Some(DecidingTest::CircularShifts) } else { test },
+            p_value,
+            graph_test,
+            graph_untestable,
+            skill,
+            shifts_p_value: if shifted { p_value } else { json.shifts_p_value },
+            significant: json.significant,
+            given: json.given,
+            recorded,
+        }
     }
 }
 
 impl From<Verdict> for VerdictJson {
     fn from(verdict: Verdict) -> Self {
         let (supported, text) = (verdict.supported(), verdict.to_string());
+        let common_news_excluded = verdict.common_news_excluded();
         // What was read without an outcome is written without one.
         let outcome = verdict.recorded.is_none().then_some(verdict.outcome);
-        let Verdict { p_value, skill, significant, given, .. } = verdict;
-        VerdictJson { outcome, supported, text, p_value, skill, significant, given }
+        let Verdict { test, p_value, graph_test, graph_untestable, skill, shifts_p_value, significant, given, .. } =
+            verdict;
+        VerdictJson {
+            outcome,
+            supported,
+            text,
+            test,
+            common_news_excluded,
+            p_value,
+            graph_test,
+            graph_untestable,
+            skill,
+            shifts_p_value,
+            significant,
+            given,
+        }
     }
 }
 
@@ -112,17 +196,58 @@ impl Verdict {
 
     /// The same where only the skill is at hand.
     pub fn from_skill(skill: Option<Skill>, significance: Option<&Significance>) -> Self {
-        let p_value = significance.and_then(|found| found.skill);
-        let outcome = match (&skill, p_value) {
-            (Some(skill), Some(p)) if beats_baselines(skill) && p <= LEVEL => Outcome::Supported,
-            (Some(_), Some(_)) => Outcome::NoEvidence,
-            _ => Outcome::NotTested,
-        };
-        let significant = significance.map(|found| SignificantAgents {
+        let mut verdict = Verdict { skill, ..Verdict::default() };
+        verdict.add_shifts(significance);
+        verdict
+    }
+
+    /// Adds the permutation test by circular shifts, where it was run.
+    fn add_shifts(&mut self, significance: Option<&Significance>) {
+        self.shifts_p_value = significance.and_then(|found| found.skill);
+        self.significant = significance.map(|found| SignificantAgents {
             count: discoveries(&found.agents, LEVEL).into_iter().filter(|found| *found).count(),
             of: found.agents.len(),
         });
-        Verdict { outcome, skill, p_value, significant, ..Verdict::default() }
+        self.decide();
+    }
+
+    /// With what came of testing a graph, which decides from now on; or with the reason why it cannot be tested.
+    #[must_use]
+    pub fn with_graph(mut self, tested: Result<GraphTest, Untestable>) -> Self {
+        (self.graph_test, self.graph_untestable) = match tested {
+            Ok(test) => (Some(test), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        // What is said of the beliefs no longer rests on how the model came about.
+        self.given &= self.graph_test.is_none();
+        self.decide();
+        self
+    }
+
+    /// With the permutation test of a model's skill; a graph that was tested still decides.
+    #[must_use]
+    pub fn with_significance(mut self, significance: &Significance) -> Self {
+        self.add_shifts(Some(significance));
+        self
+    }
+
+    /// The test that decides, its p-value, and the outcome.
+    fn decide(&mut self) {
+        let level = |p: f64| if p <= LEVEL { Outcome::Supported } else { Outcome::NoEvidence };
+        (self.test, self.p_value, self.outcome) = match (&self.graph_test, &self.skill, self.shifts_p_value) {
+            (Some(test), ..) => {
+                let decided = match test.null {
+                    GraphNull::RewiredGraphs | GraphNull::RelabelledGraphs => DecidingTest::GraphTest,
+                    GraphNull::ExchangedSpeakers => DecidingTest::SpeakerHeard,
+                };
+                (Some(decided), Some(test.p_value), level(test.p_value))
+            }
+            (None, Some(skill), Some(p)) => {
+                let outcome = if beats_baselines(skill) { level(p) } else { Outcome::NoEvidence };
+                (Some(DecidingTest::CircularShifts), Some(p), outcome)
+            }
+            (None, _, p) => (None, p, Outcome::NotTested),
+        };
     }
 
     /// Whether the outcome is [`Outcome::Supported`].
@@ -130,9 +255,66 @@ impl Verdict {
         self.outcome == Outcome::Supported
     }
 
+    /// Whether the support is by a test that common news cannot pass: one of the graph that knows of groups.
+    pub fn common_news_excluded(&self) -> bool {
+        let excludes = |test: &GraphTest| match test.null {
+            GraphNull::RewiredGraphs => true,
+            GraphNull::RelabelledGraphs => test.groups_given,
+            GraphNull::ExchangedSpeakers => false,
+        };
+        self.supported() && self.graph_test.as_ref().is_some_and(excludes)
+    }
+
     /// Whether held-out forecasts beat every baseline that they were compared with; none where there are none.
     pub fn beats_baselines(&self) -> Option<bool> {
         self.skill.as_ref().map(beats_baselines)
+    }
+
+    /// What was found beside the graph test that decided, and what limits it, a sentence each: what was tested, tests that
+    /// never decide, skill, power where nothing was found, limits. Empty where no graph was tested.
+    pub fn companions(&self) -> Vec<String> {
+        let Some(test) = &self.graph_test else { return Vec::new() };
+        let groups = match (test.groups_given, test.null) {
+            (true, _) => format!("; {} given", count(test.groups, "group")),
+            // Without groups accounts are exchanged among all.
+            (false, GraphNull::RelabelledGraphs) => String::new(),
+            (false, _) => format!("; {} found in the graph", count(test.groups, "group")),
+        };
+        let mut lines = vec![format!(
+            "Tested: {}, {}, {}, {} silent{groups}.",
+            count(test.accounts, "account"),
+            count(test.edges, "edge"),
+            count(test.steps, "time step"),
+            percent(test.silent_share),
+        )];
+        if test.left_out > 0 {
+            let accounts = count(test.left_out, "account");
+            lines.push(format!("Left out: {accounts} that speak too rarely or never change."));
+        }
+        let beside = [
+            (test.unguarded_p, "without groups and guard, which homophily alone passes"),
+            (test.shift_p, "circular shifts, which common news alone passes"),
+            (test.direction_p, "direction, followers after followed more than the reverse"),
+        ];
+        let beside: Vec<String> =
+            beside.into_iter().filter_map(|(p, name)| Some(format!("{name}: p = {:.3}", p?))).collect();
+        if !beside.is_empty() {
+            lines.push(format!("Tests beside it that never decide: {}.", beside.join("; ")));
+        }
+        if let Some(skill) = &self.skill {
+            let shifts = self.shifts_p_value.map_or(String::new(), |p| format!("; permutation test p = {p:.3}"));
+            lines.push(format!("Forecast skill, which does not decide either: {}{shifts}.", SkillText(skill)));
+        }
+        if let Some(SignificantAgents { count, of }) = self.significant {
+            lines.push(significant_text(count, of));
+        }
+        if !self.supported() {
+            lines.extend(test.power.as_ref().map(ToString::to_string));
+        }
+        // That the graph cannot be rewired is in the verdict itself.
+        let limits = test.limits.iter().filter(|limit| **limit != GraphTestLimit::CannotBeRewired);
+        lines.extend(limits.map(ToString::to_string));
+        lines
     }
 }
 
@@ -143,24 +325,16 @@ fn beats_baselines(skill: &Skill) -> bool {
         && skill.beyond_common.is_none_or(|beyond| beyond > 0.0)
 }
 
-impl fmt::Display for Verdict {
+fn significant_text(count: usize, of: usize) -> String {
+    format!("{count} of {of} agents are significant at 5 % after Benjamini–Hochberg.")
+}
+
+/// Forecast skill in words.
+struct SkillText<'a>(&'a Skill);
+
+impl fmt::Display for SkillText<'_> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(text) = &self.recorded {
-            return to.write_str(text);
-        }
-        if self.given {
-            return to.write_str("Not tested: this model was given, not learned.");
-        }
-        let Some(skill) = &self.skill else {
-            return to.write_str(
-                "Not tested: there is no forecast of held-out steps, so nothing here shows whether these agents listen to each other.",
-            );
-        };
-        to.write_str(match self.outcome {
-            Outcome::Supported => "The beliefs of these agents predict each other: ",
-            Outcome::NoEvidence => "No evidence that these agents listen to each other: ",
-            Outcome::NotTested => "Not tested against chance, because no permutation test was run: ",
-        })?;
+        let skill = self.0;
         let than = |share: f64| match share {
             ..-10.0 => "more than ten times worse".to_owned(),
             ..=0.0 => format!("{:.1} % worse", -100.0 * share),
@@ -178,12 +352,56 @@ impl fmt::Display for Verdict {
             let why = if beyond > 0.0 { "" } else { ", so a common trend would explain as much" };
             write!(to, "; after controlling for the group's previous mean, {}{why}", than(beyond))?;
         }
-        if let Some(p) = self.p_value {
-            write!(to, "; permutation test p = {p:.3}")?;
+        Ok(())
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(text) = &self.recorded {
+            return to.write_str(text);
         }
-        to.write_str(".")?;
-        if let Some(SignificantAgents { count, of }) = self.significant {
-            write!(to, " {count} of {of} agents are significant at 5 % after Benjamini–Hochberg.")?;
+        if self.given {
+            return to.write_str("Not tested: this model was given, not learned.");
+        }
+        if self.supported() {
+            to.write_str(if self.common_news_excluded() {
+                "Supported. "
+            } else {
+                "Supported, common news not excluded. "
+            })?;
+        }
+        if let Some(test) = &self.graph_test {
+            write!(to, "{test}")?;
+            if self.test == Some(DecidingTest::SpeakerHeard) {
+                write!(to, " {}", GraphTestLimit::CannotBeRewired)?;
+            }
+            return Ok(());
+        }
+        if let Some(skill) = &self.skill {
+            to.write_str(match self.outcome {
+                Outcome::Supported => "The beliefs of these agents predict each other: ",
+                Outcome::NoEvidence => "No evidence that these agents listen to each other: ",
+                Outcome::NotTested => "Not tested against chance, because no permutation test was run: ",
+            })?;
+            write!(to, "{}", SkillText(skill))?;
+            if let Some(p) = self.p_value {
+                write!(to, "; permutation test p = {p:.3}")?;
+            }
+            to.write_str(".")?;
+            if let Some(SignificantAgents { count, of }) = self.significant {
+                write!(to, " {}", significant_text(count, of))?;
+            }
+        } else {
+            to.write_str(
+                "Not tested: there is no forecast of held-out steps, so nothing here shows whether these agents listen to each other.",
+            )?;
+        }
+        if self.supported() {
+            write!(to, " {COMMON_NEWS}")?;
+        }
+        if let Some(reason) = &self.graph_untestable {
+            write!(to, " The graph test, which would exclude common news, is not possible with these data: {reason}.")?;
         }
         Ok(())
     }
@@ -220,7 +438,7 @@ mod tests {
         let said = |skill, found: Option<&Significance>| Verdict::from_skill(skill, found).to_string();
         assert_eq!(
             said(skill(0.1, 0.2, Some(0.03)), Some(&tested(0.012))),
-            "The beliefs of these agents predict each other: on 9 held-out steps the network's forecasts are 20.0 % better than each agent's own past and 10.0 % better than no change; after controlling for the group's previous mean, 3.0 % better; permutation test p = 0.012. 1 of 2 agents are significant at 5 % after Benjamini–Hochberg."
+            "Supported, common news not excluded. The beliefs of these agents predict each other: on 9 held-out steps the network's forecasts are 20.0 % better than each agent's own past and 10.0 % better than no change; after controlling for the group's previous mean, 3.0 % better; permutation test p = 0.012. 1 of 2 agents are significant at 5 % after Benjamini–Hochberg. Common news was not excluded: accounts that read the same news at different times pass this test as well."
         );
         assert_eq!(
             said(skill(-0.1, 0.2, Some(-0.01)), Some(&tested(0.012))),
@@ -233,6 +451,96 @@ mod tests {
         assert!(said(None, None).starts_with("Not tested: there is no forecast"));
     }
 
+    /// A graph test with this p-value and its companions.
+    fn graph(p_value: f64, against: GraphNull) -> GraphTest {
+        let mut test: GraphTest = serde_json::from_value(serde_json::json!({
+            "p_value": p_value, "effect": 0.1, "low": 0.05, "high": 0.15, "z": 3.0, "null": against, "draws": 199, "steps": 80,
+            "episodes": 1, "accounts": 25, "left_out": 2, "edges": 150, "silent_share": 0.45, "groups": 4,
+            "groups_given": false, "guard": [0.0, 0.0], "rewired_share": 0.5, "unguarded_p": 0.005, "direction_p": 0.25,
+            "shift_p": 0.01, "limits": ["mostly-silent"],
+            "power": {"weights": [0.1, 0.2], "found": [0.2, 0.9], "worlds": 20, "smallest": 0.2},
+        }))
+        .unwrap();
+        if against == GraphNull::ExchangedSpeakers {
+            (test.unguarded_p, test.direction_p, test.shift_p, test.power) = (None, None, None, None);
+            test.limits = vec![GraphTestLimit::CannotBeRewired];
+        }
+        test
+    }
+
+    #[test]
+    fn a_graph_that_was_tested_decides() {
+        let by_shifts = |p| Verdict::from_skill(skill(0.1, 0.2, None), Some(&tested(p)));
+        for (shifts, p, outcome) in
+            [(0.01, 0.05, Outcome::Supported), (0.9, 0.05, Outcome::Supported), (0.01, 0.06, Outcome::NoEvidence)]
+        {
+            let verdict = by_shifts(shifts).with_graph(Ok(graph(p, GraphNull::RewiredGraphs)));
+            assert_eq!((verdict.outcome, verdict.p_value), (outcome, Some(p)));
+            assert_eq!((verdict.test, verdict.shifts_p_value), (Some(DecidingTest::GraphTest), Some(shifts)));
+            assert_eq!(verdict.common_news_excluded(), outcome == Outcome::Supported);
+            // In any order.
+            let other = Verdict::from_skill(skill(0.1, 0.2, None), None)
+                .with_graph(Ok(graph(p, GraphNull::RewiredGraphs)))
+                .with_significance(&tested(shifts));
+            assert_eq!(other, verdict);
+        }
+        // Neither skill nor shifts are needed.
+        let alone = Verdict::from_skill(None, None).with_graph(Ok(graph(0.01, GraphNull::RewiredGraphs)));
+        assert!(alone.supported() && alone.to_string().starts_with("Supported. Opinion travels along this graph"));
+        let given = Verdict { given: true, ..Verdict::default() };
+        assert!(!given.clone().with_graph(Ok(graph(0.01, GraphNull::RewiredGraphs))).given);
+        assert!(given.with_graph(Err(Untestable::NoContrast)).given);
+    }
+
+    #[test]
+    fn what_is_said_of_a_graph_and_beside_it() {
+        let shifts = Verdict::from_skill(skill(-0.1, -0.2, None), Some(&tested(0.6)));
+        let supported = shifts.clone().with_graph(Ok(graph(0.01, GraphNull::RewiredGraphs)));
+        assert_eq!(
+            supported.to_string(),
+            "Supported. Opinion travels along this graph more than along graphs like it: p = 0.010 against 199 rewired graphs. Not excluded: accounts that are alike, follow each other for that reason, and read the same news sooner the more followers they have."
+        );
+        assert_eq!(
+            supported.companions(),
+            [
+                "Tested: 25 accounts, 150 edges, 80 time steps, 45.0% silent; 4 groups found in the graph.",
+                "Left out: 2 accounts that speak too rarely or never change.",
+                "Tests beside it that never decide: without groups and guard, which homophily alone passes: p = 0.005; circular shifts, which common news alone passes: p = 0.010; direction, followers after followed more than the reverse: p = 0.250.",
+                "Forecast skill, which does not decide either: on 9 held-out steps the network's forecasts are 20.0 % worse than each agent's own past and 10.0 % worse than no change; permutation test p = 0.600.",
+                "1 of 2 agents are significant at 5 % after Benjamini–Hochberg.",
+                "More than 70 % of the steps are silent; listening is then found only among many accounts over many steps.",
+            ]
+        );
+        // Power only where nothing was found.
+        let none = shifts.clone().with_graph(Ok(graph(0.2, GraphNull::RewiredGraphs)));
+        assert!(none.to_string().starts_with("No evidence that opinion travels along this graph"), "{none}");
+        assert!(none.companions().iter().any(|line| line.starts_with("Power for data like these")));
+        let star = shifts.with_graph(Ok(graph(0.01, GraphNull::ExchangedSpeakers)));
+        let said = star.to_string();
+        assert!(said.starts_with("Supported, common news not excluded. Some account is heard: p = 0.010"), "{said}");
+        assert!(said.ends_with(&GraphTestLimit::CannotBeRewired.to_string()) && !star.common_news_excluded());
+        assert!(star.companions().iter().all(|line| !line.contains("rewired") && !line.contains("similar graphs")));
+    }
+
+    #[test]
+    fn a_graph_that_cannot_be_tested_leaves_shifts_and_says_so() {
+        let shifts = Verdict::from_skill(skill(0.1, 0.2, None), Some(&tested(0.01)));
+        let verdict = shifts.clone().with_graph(Err(Untestable::EverybodyLinked));
+        assert_eq!((verdict.outcome, verdict.test), (Outcome::Supported, Some(DecidingTest::CircularShifts)));
+        assert!(!verdict.common_news_excluded() && verdict.companions().is_empty());
+        let said = verdict.to_string();
+        assert!(said.starts_with("Supported, common news not excluded. The beliefs of these agents"), "{said}");
+        assert!(said.ends_with("not possible with these data: nearly every account is linked with every other, so there is no other graph to compare with."), "{said}");
+        let untested = Verdict::from_skill(skill(0.1, 0.2, None), None).with_graph(Err(Untestable::EverybodyLinked));
+        assert_eq!((untested.outcome, untested.test), (Outcome::NotTested, None));
+        assert!(untested.to_string().contains("not possible with these data"));
+        for verdict in [verdict, untested] {
+            let json = serde_json::to_value(&verdict).unwrap();
+            assert_eq!(json["graph_untestable"]["reason"], "everybody-linked");
+            assert_eq!(serde_json::from_value::<Verdict>(json).unwrap(), verdict);
+        }
+    }
+
     #[test]
     fn json_is_the_documented_one_and_older_files_read() {
         let verdict = Verdict::from_skill(skill(0.1, 0.2, None), Some(&tested(0.01)));
@@ -240,7 +548,20 @@ mod tests {
         assert_eq!((&json["outcome"], &json["supported"]), (&"supported".into(), &true.into()));
         assert_eq!((&json["p_value"], &json["skill"]["steps"]), (&0.01.into(), &9.into()));
         assert_eq!(json["text"], verdict.to_string());
-        assert_eq!(serde_json::from_value::<Verdict>(json).unwrap(), verdict);
+        assert_eq!((&json["test"], &json["common_news_excluded"]), (&"circular-shifts".into(), &false.into()));
+        assert_eq!(serde_json::from_value::<Verdict>(json.clone()).unwrap(), verdict);
+        // Files written before verdicts had a test.
+        let mut before = json;
+        for key in ["test", "common_news_excluded", "shifts_p_value"] {
+            assert!(before.as_object_mut().unwrap().remove(key).is_some(), "{key}");
+        }
+        assert_eq!(serde_json::from_value::<Verdict>(before).unwrap(), verdict);
+        let on_graph = verdict.with_graph(Ok(graph(0.02, GraphNull::RewiredGraphs)));
+        let json = serde_json::to_value(&on_graph).unwrap();
+        assert_eq!((&json["test"], &json["common_news_excluded"]), (&"graph-test".into(), &true.into()));
+        assert_eq!((&json["p_value"], &json["shifts_p_value"]), (&0.02.into(), &0.01.into()));
+        assert_eq!(json["graph_test"]["unguarded_p"], 0.005);
+        assert_eq!(serde_json::from_value::<Verdict>(json).unwrap(), on_graph);
         let old: Verdict = serde_json::from_str(r#"{"supported": true, "text": "They predict each other."}"#).unwrap();
         assert_eq!((old.outcome, old.to_string().as_str()), (Outcome::NotTested, "They predict each other."));
     }

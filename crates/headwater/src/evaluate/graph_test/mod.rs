@@ -14,6 +14,7 @@
 //! Episodes and log-ratios add up. Accounts are put in the order of their names first, so that the order in a file changes
 //! nothing. Cost: N·T for the processes, edges·T·draws for the null; no N×N matrix beyond 2000 accounts.
 
+mod blocks;
 mod communities;
 mod heard;
 mod power;
@@ -69,7 +70,7 @@ const MOST_SHIFTS: usize = 199;
 /// Whether power is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PowerWorlds {
-    /// Where it costs less than about a minute of one core.
+    /// Where nothing was found and it costs less than about a minute of one core.
     #[default]
     WhereCheap,
     /// So many worlds for each weight; none with 0.
@@ -83,7 +84,7 @@ pub enum PowerWorlds {
 /// | `draws` | 999 | rewired graphs | 19 … 1 000 000 |
 /// | `groups` | communities of the graph | group of each account | one per account |
 /// | `companions` | yes | also unguarded, direction and shifts | |
-/// | `power` | where cheap | simulated worlds for power | |
+/// | `power` | where nothing was found and it is cheap | simulated worlds for power | |
 /// | `seed` | 21 | of everything drawn | |
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the table above says it once")]
@@ -98,6 +99,15 @@ pub struct GraphTestParams {
 impl Default for GraphTestParams {
     fn default() -> Self {
         GraphTestParams { draws: 999, groups: None, companions: true, power: PowerWorlds::WhereCheap, seed: 21 }
+    }
+}
+
+/// Rewired graphs that [`graph_test`] draws beside a ranking: 999, fewer where there are many edges.
+pub fn usual_draws(graph: &Graph) -> usize {
+    match graph.edges().count() {
+        ..=20_000 => 999,
+        20_001..=100_000 => 199,
+        _ => 99,
     }
 }
 
@@ -120,16 +130,23 @@ impl<'a> TestedGraph<'a> {
         self.graph.speakers().iter().filter(|list| !list.is_empty()).count()
     }
 
-    /// Σ over edges of the score over the listener's number of speakers.
-    fn statistic(&self, wiring: &Wiring, scores: &PairScores) -> f64 {
-        wiring.edges().map(|(speaker, listener)| self.weights[listener] * scores.score(speaker, listener)).sum()
+    /// Σ over edges of the score over the listener's number of speakers, and, where asked for, Σ over edges of the antisymmetric
+    /// part of other scores, in which mutual edges cancel.
+    fn statistics(&self, wiring: &Wiring, scores: &PairScores, directed: Option<&PairScores>) -> (f64, f64) {
+        if scores.kept() && directed.is_none_or(PairScores::kept) {
+            let weighted =
+                |(speaker, listener): (usize, usize)| self.weights[listener] * scores.score(speaker, listener);
+            let both_ways = |scores: &PairScores| -> f64 {
+                let one = |(speaker, listener): (usize, usize)| {
+                    scores.score(speaker, listener) - scores.score(listener, speaker)
+                };
+                wiring.edges().map(one).sum()
+            };
+            return (wiring.edges().map(weighted).sum(), 0.5 * directed.map_or(0.0, both_ways));
+        }
+        let lists = wiring.speakers(self.graph.agents());
+        (scores.total(&lists, &self.weights), directed.map_or(0.0, |directed| directed.direction(&lists)))
     }
-}
-
-/// Σ over edges of the antisymmetric part of the scores; mutual edges cancel.
-fn direction(wiring: &Wiring, scores: &PairScores) -> f64 {
-    let one = |(speaker, listener): (usize, usize)| scores.score(speaker, listener) - scores.score(listener, speaker);
-    0.5 * wiring.edges().map(one).sum::<f64>()
 }
 
 /// The statistic and its null.
@@ -171,8 +188,8 @@ impl Core {
         let lagged =
             (directed && rewirings.given().one_way() > 0).then(|| rows.lagged(tested.groups).keep_for(edges * draws));
         let one = |wiring: &Wiring| -> Drawn {
-            let direction = lagged.as_ref().map_or(0.0, |lagged| direction(wiring, lagged));
-            (tested.statistic(wiring, &scores), direction, rewirings.moved(wiring))
+            let (statistic, direction) = tested.statistics(wiring, &scores, lagged.as_ref());
+            (statistic, direction, rewirings.moved(wiring))
         };
         let observed = one(rewirings.given());
         let draw = |number| Ok(one(&rewirings.draw(number)));
@@ -271,6 +288,15 @@ fn select(panels: &[&Panel]) -> Result<Selected, Error> {
     Ok(Selected { left_out: first.agents() - accounts.len(), accounts, silent_share })
 }
 
+/// Whether opinions can be tested at all, with whatever graph: [`Error::Untestable`] where they never change, at most two accounts
+/// speak, or there is one step. Cheap, to be asked before a fit.
+pub fn check_opinions(panels: &[&Panel]) -> Result<(), Error> {
+    match panels.first().map(|_| select(panels)) {
+        Some(Err(Error::Untestable(reason))) if reason.without_opinions() => Err(reason.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Tests whether opinion travels along a graph: panels of the same accounts, one per episode or with several, and who follows
 /// whom.
 ///
@@ -350,7 +376,7 @@ pub fn graph_test(panels: &[&Panel], graph: &Graph, params: &GraphTestParams) ->
     let cells = accounts.len() * lengths.iter().sum::<usize>() * panels[0].ratios();
     let worlds = match params.power {
         PowerWorlds::Worlds(worlds) => worlds,
-        PowerWorlds::WhereCheap if power::affordable(accounts.len(), cells, edges) => power::WORLDS,
+        PowerWorlds::WhereCheap if p > LEVEL && power::affordable(accounts.len(), cells, edges) => power::WORLDS,
         PowerWorlds::WhereCheap => 0,
     };
     let power = (worlds > 0 && null == GraphNull::RewiredGraphs)
@@ -443,8 +469,8 @@ impl Companions {
         let together = vec![0; graph.agents()];
         let scores = core.rows.lagged(&together).keep_for(graph.edges().count() * draws);
         let rewirings = Rewirings::new(graph, &together, seed);
-        let observed = tested.statistic(rewirings.given(), &scores);
-        let draw = |number| Ok(tested.statistic(&rewirings.draw(number), &scores));
+        let observed = tested.statistics(rewirings.given(), &scores, None).0;
+        let draw = |number| Ok(tested.statistics(&rewirings.draw(number), &scores, None).0);
         let null: Vec<f64> = draw_all("rewiring without groups", draws, draw)?;
         let news = Rows::new(processes, Part::News);
         let shifts = shifts::shift_p(&core.rows.level, &news, graph, lengths, draws.min(MOST_SHIFTS), seed)?;

@@ -1,6 +1,7 @@
 //! What the graph test found, and what it could not test.
 
 use super::power::Power;
+use crate::words::count;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -57,7 +58,8 @@ impl fmt::Display for GraphTestLimit {
 }
 
 /// Why data cannot be tested.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Untestable {
     /// No edge joins two accounts that can be tested.
@@ -98,6 +100,19 @@ pub enum Untestable {
     CannotBeRewired,
 }
 
+impl Untestable {
+    /// Whether the opinions themselves allow no test of anything: they never change, at most two accounts speak, or there is one
+    /// step. Otherwise only this test, or this graph, is the obstacle.
+    pub fn without_opinions(&self) -> bool {
+        match self {
+            Untestable::NoChange => true,
+            Untestable::TooFewAccounts { accounts, .. } => *accounts <= 2,
+            Untestable::TooFewSteps { steps, .. } => *steps < 2,
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Untestable {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -114,7 +129,8 @@ impl fmt::Display for Untestable {
                 to.write_str("the opinions of all accounts change alike, so nobody can be told to follow somebody else")
             }
             Untestable::TooFewSteps { steps, needed } => {
-                write!(to, "there are {steps} time steps; the test needs at least {needed}")
+                let are = if *steps == 1 { "is" } else { "are" };
+                write!(to, "there {are} {}; the test needs at least {needed}", count(*steps, "time step"))
             }
             Untestable::TooFewEpisodes { episodes, needed } => write!(
                 to,
@@ -217,7 +233,7 @@ impl fmt::Display for GraphTest {
             ),
             (GraphNull::RewiredGraphs, false) => write!(
                 to,
-                "Not shown that opinion travels along this graph: p = {p:.3} against {} rewired graphs.",
+                "No evidence that opinion travels along this graph more than along graphs like it: p = {p:.3} against {} rewired graphs.",
                 self.draws
             ),
             (GraphNull::RelabelledGraphs, true) => write!(
@@ -236,7 +252,7 @@ impl fmt::Display for GraphTest {
             (GraphNull::ExchangedSpeakers, false) => {
                 write!(
                     to,
-                    "Not shown that any account is heard: p = {p:.3} against {} exchanges of speakers.",
+                    "No evidence that any account is heard: p = {p:.3} against {} exchanges of speakers.",
                     self.draws
                 )
             }

@@ -10,11 +10,18 @@ use crate::evaluate::draws::numbered;
 use crate::graph::Graph;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
 
-/// Tries of an exchange per edge, to the common start and from there to a draw.
-const TRIES_PER_EDGE: usize = 4;
+/// Tries of an exchange per edge, to the common start and from there to a draw. Few tries succeed in small dense graphs: among
+/// 25 accounts 16 come within a fiftieth of the share of edges that 200 move, 4 within a tenth. In large sparse graphs nearly
+/// all succeed, and two move nearly every edge several times. A function of the number of edges alone, which all graphs like
+/// one share.
+fn tries_per_edge(edges: usize) -> usize {
+    match edges {
+        ..=10_000 => 16,
+        10_001..=50_000 => 4,
+        _ => 2,
+    }
+}
 
 /// Accounts up to which edges are a table of bits.
 const TABLE_ACCOUNTS: usize = 4096;
@@ -42,6 +49,32 @@ pub(super) struct Wiring {
     one_way: Vec<[u32; 2]>,
     mutual: Vec<[u32; 2]>,
     present: EdgeSet,
+}
+
+/// The speakers of each listener.
+#[derive(Debug)]
+pub(super) struct SpeakerLists {
+    starts: Vec<usize>,
+    speakers: Vec<u32>,
+}
+
+impl SpeakerLists {
+    /// Those of a graph.
+    pub(super) fn from_graph(graph: &Graph) -> Self {
+        let mut starts = vec![0];
+        let mut speakers = Vec::new();
+        for list in graph.speakers() {
+            speakers.extend(list.iter().map(|&speaker| speaker as u32));
+            starts.push(speakers.len());
+        }
+        SpeakerLists { starts, speakers }
+    }
+
+    /// Listeners that have speakers, and these.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &[u32])> + '_ {
+        let lists = self.starts.windows(2).map(|ends| &self.speakers[ends[0]..ends[1]]);
+        lists.enumerate().filter(|(_, speakers)| !speakers.is_empty())
+    }
 }
 
 /// Members of each group, and the group of each member.
@@ -117,8 +150,9 @@ impl Rewirings {
 
     fn exchange(&self, wiring: &mut Wiring, rng: &mut ChaCha8Rng) {
         let Wiring { one_way, mutual, present } = wiring;
+        let tries = tries_per_edge(one_way.len() + 2 * mutual.len());
         if one_way.len() >= 2 {
-            for _ in 0..TRIES_PER_EDGE * one_way.len() {
+            for _ in 0..tries * one_way.len() {
                 // Which end is exchanged: speakers of one group, or listeners of one group.
                 let end = usize::from(rng.random::<bool>());
                 let (i, j) = if end == 0 { self.by_speaker.pair(rng) } else { self.by_listener.pair(rng) };
@@ -135,7 +169,7 @@ impl Rewirings {
             }
         }
         if mutual.len() >= 2 {
-            for _ in 0..TRIES_PER_EDGE * 2 * mutual.len() {
+            for _ in 0..tries * 2 * mutual.len() {
                 let (x, y) = self.by_end.pair(rng);
                 let (i, j) = (x / 2, y / 2);
                 let (a, b) = (mutual[i][x % 2], mutual[i][1 - x % 2]);
@@ -176,6 +210,21 @@ impl Wiring {
         one_way.chain(mutual.flat_map(|(one, other)| [(one, other), (other, one)]))
     }
 
+    /// The speakers of each listener, ascending, so that equal graphs have equal lists.
+    pub(super) fn speakers(&self, accounts: usize) -> SpeakerLists {
+        let mut starts = vec![0; accounts + 1];
+        self.edges().for_each(|(_, listener)| starts[listener + 1] += 1);
+        (0..accounts).for_each(|account| starts[account + 1] += starts[account]);
+        let mut next = starts.clone();
+        let mut speakers = vec![0; starts[accounts]];
+        for (speaker, listener) in self.edges() {
+            speakers[next[listener]] = speaker as u32;
+            next[listener] += 1;
+        }
+        starts.windows(2).for_each(|ends| speakers[ends[0]..ends[1]].sort_unstable());
+        SpeakerLists { starts, speakers }
+    }
+
     /// Edges in one direction only.
     pub(super) fn one_way(&self) -> usize {
         self.one_way.len()
@@ -190,7 +239,7 @@ enum EdgeSet {
         accounts: usize,
         bits: Vec<u64>,
     },
-    Hashed(HashSet<u64, BuildHasherDefault<PairHasher>>),
+    Hashed(PairSet),
 }
 
 impl EdgeSet {
@@ -199,7 +248,7 @@ impl EdgeSet {
         let mut set = if accounts <= TABLE_ACCOUNTS {
             EdgeSet::Table { accounts, bits: vec![0; (accounts * accounts).div_ceil(64)] }
         } else {
-            EdgeSet::Hashed(HashSet::with_capacity_and_hasher(graph.edges().count(), Default::default()))
+            EdgeSet::Hashed(PairSet::with_room_for(graph.edges().count()))
         };
         graph.edges().for_each(|(speaker, listener)| set.insert(speaker as u32, listener as u32));
         set
@@ -211,7 +260,7 @@ impl EdgeSet {
                 let place = speaker as usize * accounts + listener as usize;
                 bits[place / 64] >> (place % 64) & 1 == 1
             }
-            EdgeSet::Hashed(edges) => edges.contains(&key(speaker, listener)),
+            EdgeSet::Hashed(edges) => edges.contains(speaker, listener),
         }
     }
 
@@ -221,9 +270,7 @@ impl EdgeSet {
                 let place = speaker as usize * *accounts + listener as usize;
                 bits[place / 64] |= 1 << (place % 64);
             }
-            EdgeSet::Hashed(edges) => {
-                edges.insert(key(speaker, listener));
-            }
+            EdgeSet::Hashed(edges) => edges.insert(speaker, listener),
         }
     }
 
@@ -233,33 +280,76 @@ impl EdgeSet {
                 let place = speaker as usize * *accounts + listener as usize;
                 bits[place / 64] &= !(1 << (place % 64));
             }
-            EdgeSet::Hashed(edges) => {
-                edges.remove(&key(speaker, listener));
-            }
+            EdgeSet::Hashed(edges) => edges.remove(speaker, listener),
         }
     }
 }
 
-fn key(speaker: u32, listener: u32) -> u64 {
-    u64::from(speaker) << 32 | u64::from(listener)
+/// A set of pairs of different accounts that never grows: open addressing with linear probing, at most half full. Two flat words
+/// a pair, so that a copy for each draw is cheap.
+#[derive(Debug, Clone)]
+struct PairSet {
+    /// A power of two; [`NO_PAIR`] where free.
+    slots: Vec<u64>,
 }
 
-/// Hashes a pair by multiplication; the set is only looked up, never iterated.
-#[derive(Debug, Default)]
-struct PairHasher(u64);
+/// No pair of different accounts.
+const NO_PAIR: u64 = 0;
 
-impl Hasher for PairHasher {
-    fn finish(&self) -> u64 {
-        self.0
+impl PairSet {
+    fn with_room_for(pairs: usize) -> Self {
+        PairSet { slots: vec![NO_PAIR; (2 * pairs + 8).next_power_of_two()] }
     }
 
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(self.0 ^ u64::from(byte)));
+    fn key(one: u32, other: u32) -> u64 {
+        u64::from(one) << 32 | u64::from(other)
     }
 
-    fn write_u64(&mut self, value: u64) {
-        let mixed = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    /// Where a pair would be if no other was in its way.
+    fn home(&self, key: u64) -> usize {
+        let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 32) as usize & (self.slots.len() - 1)
+    }
+
+    /// The slot of a pair, or the free one where it would go.
+    fn slot(&self, key: u64) -> usize {
+        let mut slot = self.home(key);
+        while self.slots[slot] != key && self.slots[slot] != NO_PAIR {
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        slot
+    }
+
+    fn contains(&self, one: u32, other: u32) -> bool {
+        let key = PairSet::key(one, other);
+        self.slots[self.slot(key)] == key
+    }
+
+    fn insert(&mut self, one: u32, other: u32) {
+        let key = PairSet::key(one, other);
+        let slot = self.slot(key);
+        self.slots[slot] = key;
+    }
+
+    /// Takes a pair out and moves those behind it up, so that no gap ends their search early.
+    fn remove(&mut self, one: u32, other: u32) {
+        let last = self.slots.len() - 1;
+        let mut free = self.slot(PairSet::key(one, other));
+        let mut slot = free;
+        self.slots[free] = NO_PAIR;
+        loop {
+            slot = (slot + 1) & last;
+            let key = self.slots[slot];
+            if key == NO_PAIR {
+                return;
+            }
+            // It may move up where its home is not between the gap and where it is.
+            if slot.wrapping_sub(self.home(key)) & last >= slot.wrapping_sub(free) & last {
+                self.slots[free] = key;
+                self.slots[slot] = NO_PAIR;
+                free = slot;
+            }
+        }
     }
 }
 
@@ -267,6 +357,7 @@ impl Hasher for PairHasher {
 mod tests {
     use super::*;
     use rand::SeedableRng;
+    use std::collections::HashSet;
 
     /// What a rewiring has to keep: speakers, listeners and mutual edges of each account, edges between groups.
     fn kept(edges: &[(usize, usize)], groups: &[usize]) -> (Vec<[usize; 3]>, Vec<usize>) {
@@ -310,8 +401,8 @@ mod tests {
     fn hashed_edges_are_rewired_alike() {
         let graph = random(40, 0.15, 3);
         let (table, groups) = (EdgeSet::new(&graph), vec![0; 40]);
-        let mut hashed = HashSet::with_hasher(Default::default());
-        graph.edges().for_each(|(a, b)| assert!(hashed.insert(key(a as u32, b as u32))));
+        let mut hashed = PairSet::with_room_for(graph.edges().count());
+        graph.edges().for_each(|(a, b)| hashed.insert(a as u32, b as u32));
         let mut rewirings = Rewirings::new(&graph, &groups, 5);
         let wanted: Vec<_> = rewirings.draw(7).edges().collect();
         assert!(matches!(table, EdgeSet::Table { .. }));
@@ -320,6 +411,39 @@ mod tests {
         rewirings.exchange(&mut start, &mut numbered(5, START));
         rewirings.start = start;
         assert_eq!(rewirings.draw(7).edges().collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn pairs_are_those_of_a_set() {
+        // Few slots and few names, so that pairs stand in each other's way and wrap around.
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let (mut set, mut known) = (PairSet::with_room_for(28), HashSet::new());
+        assert_eq!(set.slots.len(), 64);
+        for _ in 0..20_000 {
+            let pair = (rng.random_range(0..12u32), rng.random_range(12..24u32));
+            if known.contains(&pair) {
+                set.remove(pair.0, pair.1);
+                known.remove(&pair);
+            } else if known.len() < 32 {
+                set.insert(pair.0, pair.1);
+                known.insert(pair);
+            }
+            let met = (0..12).flat_map(|a| (12..24).map(move |b| (a, b))).filter(|&(a, b)| set.contains(a, b));
+            assert_eq!(met.collect::<HashSet<_>>(), known);
+            assert_eq!(set.slots.iter().filter(|slot| **slot != NO_PAIR).count(), known.len());
+        }
+    }
+
+    #[test]
+    fn lists_of_speakers_have_every_edge_once() {
+        let graph = random(30, 0.2, 5);
+        let draw = Rewirings::new(&graph, &[0; 30], 1).draw(3);
+        let lists = draw.speakers(30);
+        let listed: Vec<(usize, usize)> =
+            lists.iter().flat_map(|(listener, list)| list.iter().map(move |&one| (one as usize, listener))).collect();
+        assert!(lists.iter().all(|(_, list)| list.is_sorted()));
+        assert_eq!(listed.len(), graph.edges().count());
+        assert_eq!(listed.into_iter().collect::<HashSet<_>>(), draw.edges().collect::<HashSet<_>>());
     }
 
     #[test]

@@ -5,13 +5,15 @@
 //! an account is not its own speaker; leaving the diagonal out changes the effects by a number per account and one per group,
 //! which follow from the diagonal alone (see [`PairScores::new`]).
 
+use super::blocks::Blocks;
+use super::rewiring::SpeakerLists;
 use super::rows::{Rows, dot};
 use crate::graph::Graph;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-/// Pairs of which scores are kept; more are computed when they are asked for.
+/// Pairs of which scores are kept, 2048 accounts; beyond, sums over the edges of a graph are computed from blocks of rows.
 const KEPT: usize = 1 << 22;
 
 /// Ordered pairs up to which the guard uses all of them, and how many it samples beyond.
@@ -27,14 +29,23 @@ const SCARCE: usize = 1000;
 /// Centred scores of all pairs.
 #[derive(Debug)]
 pub(super) struct PairScores {
-    speakers: Rows,
-    listeners: Rows,
+    stored: Stored,
     groups: Vec<usize>,
     /// What the left-out diagonal changes in the effects of an account within its own group.
     own: Vec<f64>,
     /// The same of the mean of a group's block.
     block: Vec<f64>,
-    kept: Option<Vec<f64>>,
+}
+
+/// What scores are made from.
+#[derive(Debug)]
+enum Stored {
+    /// Rows of speakers and listeners: for single pairs.
+    Rows(Rows, Rows),
+    /// All scores: for many graphs among few accounts.
+    Table(Vec<f64>),
+    /// The rows cut into blocks: for sums over graphs among many accounts.
+    Blocks(Blocks, Blocks),
 }
 
 impl PairScores {
@@ -60,36 +71,81 @@ impl PairScores {
         });
         let own = own.collect();
         let block = sums.iter().zip(&members).map(|(sum, n)| -sum / (n * f64::max(n - 1.0, 1.0))).collect();
-        PairScores { speakers, listeners, groups: groups.to_vec(), own, block, kept: None }
+        PairScores { stored: Stored::Rows(speakers, listeners), groups: groups.to_vec(), own, block }
     }
 
-    /// Computes all scores once, where they fit and more than that many will be asked for.
+    /// Ready for sums over graphs: all scores at once where they fit and more than that many will be asked for, otherwise blocks.
     pub(super) fn keep_for(mut self, wanted: usize) -> Self {
         let accounts = self.groups.len();
-        if accounts * accounts <= KEPT.min(wanted) {
-            let row =
-                |speaker: usize| (0..accounts).map(|listener| self.compute(speaker, listener)).collect::<Vec<_>>();
-            let rows: Vec<Vec<f64>> = (0..accounts).into_par_iter().map(row).collect();
-            self.kept = Some(rows.concat());
+        if let Stored::Rows(speakers, listeners) = &self.stored {
+            self.stored = if accounts * accounts <= KEPT.min(wanted) {
+                let row = |speaker: usize| {
+                    (0..accounts)
+                        .map(|listener| self.compute(speakers, speaker, listeners, listener))
+                        .collect::<Vec<_>>()
+                };
+                let rows: Vec<Vec<f64>> = (0..accounts).into_par_iter().map(row).collect();
+                Stored::Table(rows.concat())
+            } else {
+                Stored::Blocks(Blocks::from_rows(speakers), Blocks::from_rows(listeners))
+            };
         }
         self
     }
 
     /// The score of a speaker and another account that may listen.
     pub(super) fn score(&self, speaker: usize, listener: usize) -> f64 {
-        match &self.kept {
-            Some(kept) => kept[speaker * self.groups.len() + listener],
-            None => self.compute(speaker, listener),
+        match &self.stored {
+            Stored::Table(kept) => kept[speaker * self.groups.len() + listener],
+            Stored::Rows(speakers, listeners) => self.compute(speakers, speaker, listeners, listener),
+            Stored::Blocks(speakers, listeners) => {
+                speakers.product(speaker, listeners, listener) - self.effect(speaker, listener)
+            }
         }
     }
 
-    fn compute(&self, speaker: usize, listener: usize) -> f64 {
-        let value = dot(self.speakers.row(speaker), self.listeners.row(listener));
-        let group = self.groups[speaker];
-        if group != self.groups[listener] {
-            return value;
+    /// Whether scores of pairs are at hand.
+    pub(super) fn kept(&self) -> bool {
+        matches!(self.stored, Stored::Table(_))
+    }
+
+    /// Σ over the edges of a graph of scores, weighted by listener.
+    pub(super) fn total(&self, lists: &SpeakerLists, weights: &[f64]) -> f64 {
+        if let Stored::Blocks(speakers, listeners) = &self.stored {
+            let effects = |(listener, speakers): (usize, &[u32])| weights[listener] * self.effects(speakers, listener);
+            return speakers.total(listeners, lists, weights) - lists.iter().map(effects).sum::<f64>();
         }
-        value - self.block[group] - self.own[speaker] - self.own[listener]
+        let scores = |(listener, speakers): (usize, &[u32])| {
+            weights[listener] * speakers.iter().map(|&speaker| self.score(speaker as usize, listener)).sum::<f64>()
+        };
+        lists.iter().map(scores).sum()
+    }
+
+    /// Σ over the edges of a graph of the antisymmetric part of the scores: what leaving out the diagonal changes cancels.
+    pub(super) fn direction(&self, lists: &SpeakerLists) -> f64 {
+        if let Stored::Blocks(speakers, listeners) = &self.stored {
+            let ones = vec![1.0; self.groups.len()];
+            return 0.5 * (speakers.total(listeners, lists, &ones) - listeners.total(speakers, lists, &ones));
+        }
+        let one_way = |(listener, speakers): (usize, &[u32])| {
+            let both = speakers.iter().map(|&speaker| speaker as usize);
+            both.map(|speaker| self.score(speaker, listener) - self.score(listener, speaker)).sum::<f64>()
+        };
+        0.5 * lists.iter().map(one_way).sum::<f64>()
+    }
+
+    fn compute(&self, speakers: &Rows, speaker: usize, listeners: &Rows, listener: usize) -> f64 {
+        dot(speakers.row(speaker), listeners.row(listener)) - self.effect(speaker, listener)
+    }
+
+    /// What leaving out the diagonal changes in the score of a pair; the same in both directions.
+    fn effect(&self, one: usize, other: usize) -> f64 {
+        let group = self.groups[one];
+        if group == self.groups[other] { self.block[group] + self.own[one] + self.own[other] } else { 0.0 }
+    }
+
+    fn effects(&self, some: &[u32], other: usize) -> f64 {
+        some.iter().map(|&one| self.effect(one as usize, other)).sum()
     }
 }
 

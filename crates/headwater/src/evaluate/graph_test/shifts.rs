@@ -2,6 +2,8 @@
 //!
 //! A companion of the verdict only: common news passes this test.
 
+use super::blocks::Blocks;
+use super::rewiring::SpeakerLists;
 use super::rows::Rows;
 use crate::Error;
 use crate::evaluate::draws::{draw_all, numbered};
@@ -37,28 +39,26 @@ pub(super) fn shift_p(
             start += steps;
         }
     }
-    let statistic = |offsets: &[Vec<usize>]| -> f64 {
-        let mut total = 0.0;
-        for (listener, speakers) in graph.speakers().iter().enumerate().filter(|(_, list)| !list.is_empty()) {
-            let mut sum = 0.0;
-            for &(start, episode) in &stretches {
-                let (steps, offsets) = (episodes[episode], &offsets[episode]);
-                let mut heard = vec![0.0; steps];
-                for &speaker in speakers {
-                    // heard[t] = Σ deviation[t − 1 + offset], cut where it wraps.
-                    let row = &level.row(speaker)[start..start + steps];
-                    let (late, early) = row.split_at((steps - 1 + offsets[speaker]) % steps);
-                    heard.iter_mut().zip(early.iter().chain(late)).for_each(|(sum, value)| *sum += value);
-                }
-                let row = &news.row(listener)[start..start + steps];
-                let (late, early) = row.split_at(offsets[listener]);
-                sum += heard.iter().zip(early.iter().chain(late)).map(|(a, b)| a * b).sum::<f64>();
-            }
-            total += sum / speakers.len() as f64;
-        }
-        total
-    };
     let accounts = graph.agents();
+    let lists = SpeakerLists::from_graph(graph);
+    let weights: Vec<f64> = graph.speakers().iter().map(|list| 1.0 / list.len().max(1) as f64).collect();
+    // Rows whose stretches begin later by an account's offset and by some steps, and wrap around.
+    let shifted = |rows: &Rows, offsets: &[Vec<usize>], later: &dyn Fn(usize) -> usize| {
+        Blocks::new(accounts, rows.width, |account, out| {
+            for &(start, episode) in &stretches {
+                let steps = episodes[episode];
+                let first = (offsets[episode][account] + later(steps)) % steps;
+                let row = &rows.row(account)[start..start + steps];
+                out[start..start + steps - first].copy_from_slice(&row[first..]);
+                out[start + steps - first..start + steps].copy_from_slice(&row[..first]);
+            }
+        })
+    };
+    let statistic = |offsets: &[Vec<usize>]| -> f64 {
+        // What was thought a step before meets the news.
+        let before = shifted(level, offsets, &|steps| steps - 1);
+        before.total(&shifted(news, offsets, &|_| 0), &lists, &weights)
+    };
     let observed = statistic(&vec![vec![0; accounts]; episodes.len()]);
     let reached = draw_all("shifting series", draws, |number| {
         let mut rng = numbered(seed, number);

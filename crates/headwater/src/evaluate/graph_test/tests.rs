@@ -108,6 +108,33 @@ fn kept_scores_are_those_computed_when_asked_for() {
     }
 }
 
+#[test]
+fn sums_over_speakers_are_those_of_pairs() {
+    for name in CASES {
+        let case = Case::read(name);
+        let tested = TestedGraph::new(&case.graph, &case.groups);
+        let core = Core::new(&case.processes(), &tested, 19, 1).unwrap();
+        let guarded = || core.rows.guarded(&case.groups, core.guard);
+        let lagged = || core.rows.lagged(&case.groups);
+        let rewirings = Rewirings::new(&case.graph, &case.groups, 3);
+        for wiring in [rewirings.given().clone(), rewirings.draw(0), rewirings.draw(1)] {
+            let blocks = |scores: PairScores| scores.keep_for(0);
+            let (sums, directed) = tested.statistics(&wiring, &blocks(guarded()), Some(&blocks(lagged())));
+            let kept = |scores: PairScores| scores.keep_for(usize::MAX);
+            let (pairs, by_pairs) = tested.statistics(&wiring, &kept(guarded()), Some(&kept(lagged())));
+            assert!((sums - pairs).abs() < 1e-12 * pairs.abs().max(1.0), "{sums} {pairs}");
+            assert!((directed - by_pairs).abs() < 1e-12 * by_pairs.abs().max(1.0), "{directed} {by_pairs}");
+            assert!(directed != 0.0 && tested.statistics(&wiring, &blocks(guarded()), None) == (sums, 0.0));
+            let (rows, by_rows) = tested.statistics(&wiring, &guarded(), Some(&lagged()));
+            assert!((rows - pairs).abs() < 1e-12 && (by_rows - by_pairs).abs() < 1e-12);
+            for (speaker, listener) in wiring.edges() {
+                let (block, pair) = (blocks(guarded()).score(speaker, listener), guarded().score(speaker, listener));
+                assert!((block - pair).abs() < 1e-14, "{block} {pair}");
+            }
+        }
+    }
+}
+
 /// Cheap parameters.
 fn quick() -> GraphTestParams {
     GraphTestParams { draws: 99, power: PowerWorlds::Worlds(0), ..GraphTestParams::default() }
@@ -147,6 +174,37 @@ proptest::proptest! {
         let one = graph_test(&[&panel], &graph, &quick()).unwrap();
         proptest::prop_assert_eq!(graph_test(&[&moved], &rewritten, &quick()).unwrap(), one);
     }
+}
+
+/// Every shift of a series in time, by hand: with opposite offsets a follower echoes the followed at one of them only.
+#[test]
+fn shifts_are_those_of_series_one_by_one() {
+    let (panel, graph) = strengths(11);
+    let all: Vec<usize> = (0..25).collect();
+    let noise = noise_of_a_post(&[&panel], 0, &all);
+    let fitted = fit_all(&all.iter().map(|&account| measured(&[&panel], 0, account, noise)).collect::<Vec<_>>());
+    let processes = [fitted];
+    let (level, news) = (Rows::new(&processes, Part::Level), Rows::new(&processes, Part::News));
+    let (steps, draws, seed) = (panel.steps(), 60, 5);
+    let statistic = |offsets: &[usize]| -> f64 {
+        let pair = |speaker: usize, listener: usize| -> f64 {
+            let at = |t: usize| {
+                let before = level.row(speaker)[(t + steps - 1 + offsets[speaker]) % steps];
+                before * news.row(listener)[(t + offsets[listener]) % steps]
+            };
+            (0..steps).map(at).sum()
+        };
+        let lists = graph.speakers().iter().enumerate().filter(|(_, list)| !list.is_empty());
+        lists.map(|(k, list)| list.iter().map(|&l| pair(l, k)).sum::<f64>() / list.len() as f64).sum()
+    };
+    let observed = statistic(&[0; 25]);
+    let reached = (0..draws as u64).filter(|&number| {
+        let mut rng = numbered(seed, number);
+        let offsets: Vec<usize> = (0..25).map(|_| rand::RngExt::random_range(&mut rng, 20..steps - 20)).collect();
+        statistic(&offsets) >= observed
+    });
+    let wanted = (1 + reached.count()) as f64 / (1 + draws) as f64;
+    assert_eq!(shifts::shift_p(&level, &news, &graph, &[steps], draws, seed).unwrap(), Some(wanted));
 }
 
 #[test]
@@ -246,6 +304,13 @@ fn what_cannot_be_tested_is_typed() {
     let posts = (0..panel.steps() * 25).map(|cell| u32::from(cell < 25 || cell % 25 < 2)).collect();
     let silent = Panel::new(roster(), panel.times().clone(), panel.cells().to_vec(), Some(posts)).unwrap();
     assert_eq!(refused(&silent, &graph), Untestable::TooFewAccounts { accounts: 2, needed: 4, steps: 5 });
+    // Which of these no graph could cure, asked before a fit.
+    assert!(matches!(
+        check_opinions(&[&silent]),
+        Err(Error::Untestable(Untestable::TooFewAccounts { accounts: 2, .. }))
+    ));
+    assert!(matches!(check_opinions(&[&constant]), Err(Error::Untestable(Untestable::NoChange))));
+    assert!(check_opinions(&[&panel]).is_ok() && check_opinions(&[&short]).is_ok() && check_opinions(&[]).is_ok());
     // Mutual edges have no direction.
     let back = graph.edges().flat_map(|(speaker, listener)| [(speaker, listener), (listener, speaker)]);
     let mutual = Graph::new(25, back.collect::<Vec<_>>()).unwrap();
