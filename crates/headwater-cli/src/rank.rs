@@ -83,7 +83,7 @@ impl RankArgs {
             }
         }
         if let Some((panel, file)) = beliefs.as_ref().zip(self.beliefs.first()) {
-            terminal.watched(None, |_| ranking.add_power(panel, self.seed)).map_err(CliError::about(file))?;
+            terminal.watched(None, |_| ranking.add_power(panel, &model, self.seed)).map_err(CliError::about(file))?;
         }
         if let Some(top) = self.top {
             ranking.agents.truncate(top);

@@ -491,7 +491,7 @@ impl Run<'_> {
             let draws = self.drawn("shifting circularly", count, work, "shifts", key, |number| shifts.draw(number))?;
             ranking.add_significance(&CircularShifts::compare(&observed, &draws), model)?;
         }
-        ranking.add_power(panel, uncertainty.seed).map_err(about)?;
+        ranking.add_power(panel, model, uncertainty.seed).map_err(about)?;
         Ok(ranking)
     }
 

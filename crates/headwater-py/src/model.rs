@@ -275,7 +275,7 @@ impl Model {
                 }
             }
             if let Some((panel, about)) = &given {
-                ranking.add_power(panel, seed).map_err(about)?;
+                ranking.add_power(panel, model, seed).map_err(about)?;
             }
             Ok(Ranking { ranking })
         })

@@ -35,7 +35,8 @@ fn world(agents: usize, steps: usize, edge_probability: f64) -> (Panel, Model, R
     ranking.add_intervals(&intervals, &model.roster).unwrap();
     let p_values = (0..agents).map(|agent| (agent + 1) as f64 / 201.0).collect();
     let edges = (0..agents * agents).map(|cell| (cell % 201 + 1) as f64 / 201.0).collect();
-    let found = Significance::new(p_values, edges, Some(0.01), 200);
+    let mut found = Significance::new(p_values, edges, Some(0.01), 200);
+    found.shifted_skill = (0..200).map(|draw| f64::from(draw) / 1e4 - 0.03).collect();
     ranking.add_significance(&found, &model).unwrap();
     (panel, model, ranking)
 }
@@ -223,7 +224,7 @@ fn the_verdict_is_honest() {
     assert_eq!(forecasts.verdict.outcome, Outcome::Supported);
     let mut unsupported = forecasts.clone();
     unsupported.verdict.outcome = Outcome::NoEvidence;
-    unsupported.add_power(&larger, 3).unwrap();
+    unsupported.add_power(&larger, &other_model, 3).unwrap();
     let said = verdict(&other_model, &unsupported);
     let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
     assert!(told("Power, simulated: ") && !told("was not simulated"), "{said:?}");
@@ -237,7 +238,7 @@ fn the_verdict_is_honest() {
     let told = |words: &str| said.tested.iter().any(|line| line.contains(words));
     assert!(told("on graphs in which every account keeps") && told("without groups and guard"), "{said:?}");
     assert!(told("Power for data like these") && !told("was not simulated"), "{said:?}");
-    unsupported.add_power(&larger, 3).unwrap();
+    unsupported.add_power(&larger, &other_model, 3).unwrap();
     assert!(unsupported.power.is_none(), "the graph test has its own");
     let mut by_graph = forecasts;
     let mut found = unsupported.verdict.graph_test.clone().unwrap();

@@ -72,6 +72,9 @@ pub struct Ranking {
     /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
+    /// Forecast skill of circular shifts, for the power of the test.
+    #[serde(skip)]
+    shifted_skill: Vec<f64>,
 }
 
 /// Kind of the intervals of a ranking.
@@ -314,6 +317,7 @@ impl Ranking {
             edges: None,
             power: None,
             notes: notes(model, found),
+            shifted_skill: Vec::new(),
         };
         ranking.add_posterior(model, TOP)?;
         Ok(ranking)
@@ -389,11 +393,12 @@ impl Ranking {
         Ok(())
     }
 
-    /// Simulates how strong listening must be to be found in this panel, where a null test found no evidence and there is no
-    /// graph to test. Panels that are too large or too small for that are left without.
-    pub fn add_power(&mut self, panel: &Panel, seed: u64) -> Result<(), Error> {
+    /// Simulates how strong listening must be to be found in this panel, where circular shifts were run
+    /// ([`Ranking::add_significance`]) and decide, and nothing was found. Panels that are too large or too small for that are
+    /// left without.
+    pub fn add_power(&mut self, panel: &Panel, model: &Model, seed: u64) -> Result<(), Error> {
         if self.verdict.outcome == Outcome::NoEvidence && self.verdict.test == Some(DecidingTest::CircularShifts) {
-            self.power = shift_power(panel, seed)?;
+            self.power = shift_power(panel, model, &self.shifted_skill, seed)?;
         }
         Ok(())
     }
@@ -422,6 +427,7 @@ impl Ranking {
             row.p_value = Some(found.agents[model.roster.agent(&row.agent)?]);
         }
         self.verdict = std::mem::take(&mut self.verdict).with_significance(found);
+        self.shifted_skill.clone_from(&found.shifted_skill);
         self.edges = Some(edges(model, found));
         Ok(())
     }

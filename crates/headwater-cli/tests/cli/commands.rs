@@ -819,7 +819,10 @@ fn quiet_means_results_only() {
 fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
     let place = Place::new();
     let text = place.done("demo --out d");
-    assert!(text.starts_with("Supported. Opinion travels along this graph more than along graphs like it: p"), "{text}");
+    assert!(
+        text.starts_with("Supported. Opinion travels along this graph more than along graphs like it: p"),
+        "{text}"
+    );
     assert!(text.lines().any(|line| line.starts_with("1 mira ")), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let flat = text.replace('\n', " ");

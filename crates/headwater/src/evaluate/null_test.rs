@@ -9,6 +9,7 @@ use crate::learn::regressors::DistinctAgents;
 use crate::learn::state_space::{self, StateSpaceParams};
 use crate::learn::whitened::{self, WhitenedParams};
 use crate::learn::{Method, Refit};
+use crate::model::Skill;
 use crate::{Combination, Error, Model, Panel};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -51,12 +52,15 @@ pub struct Significance {
     /// Circular shifts compared with.
     #[serde(alias = "rotations")]
     pub shifts: usize,
+    /// Their forecast skill against each agent's own past, where measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shifted_skill: Vec<f64>,
 }
 
 impl Significance {
     /// P-values of the agents, of the weights column by column, and of the skill, from this many shifts.
     pub fn new(agents: Vec<f64>, edges: Vec<f64>, skill: Option<f64>, shifts: usize) -> Self {
-        Significance { agents, edges, skill, shifts }
+        Significance { agents, edges, skill, shifts, shifted_skill: Vec::new() }
     }
 }
 
@@ -93,14 +97,25 @@ impl<'a> CircularShifts<'a> {
         self.statistics(&shifted(&self.panel, self.seed, number)?)
     }
 
+    /// The skill of the same fit to another panel of these agents.
+    pub(super) fn skill_of(&self, panel: &Panel) -> Result<Option<Skill>, Error> {
+        let panel = self.refit.filled(panel);
+        match &self.refit {
+            Refit::Whitened(params) => {
+                let forecast = unless_stopped(whitened::held_out(&panel, params))?;
+                Ok(forecast.and_then(|forecast| skill(&panel, &forecast)))
+            }
+            Refit::StateSpace(params) => Ok(state_space::held_out(&panel, params)?.skill),
+        }
+    }
+
     fn statistics(&self, panel: &Panel) -> Result<ShiftDraw, Error> {
         affordable(panel.width(), 2, "test fewer agents")?;
         let (combination, skill) = match &self.refit {
             Refit::Whitened(params) => {
                 let moments = Moments::from_panel(panel, 1..panel.steps());
                 let estimate = whitened::estimate(&moments, &DistinctAgents::from_panel(panel), params, None)?;
-                let forecast = unless_stopped(whitened::held_out(panel, params))?;
-                (estimate.combination, forecast.and_then(|forecast| skill(panel, &forecast)))
+                (estimate.combination, self.skill_of(panel)?)
             }
             // One fit for both: the network that forecasts is the one that is tested.
             Refit::StateSpace(params) => {
@@ -132,6 +147,7 @@ impl<'a> CircularShifts<'a> {
                 .collect(),
             skill: observed.skill.map(|skill| p(skill, &|draw| draw.skill.unwrap_or(f64::NEG_INFINITY))),
             shifts: draws.len(),
+            shifted_skill: draws.iter().filter_map(|draw| draw.skill).collect(),
         }
     }
 }

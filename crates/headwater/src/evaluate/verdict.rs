@@ -319,7 +319,7 @@ impl Verdict {
 }
 
 /// Better than each agent's own past, than no change, and than a common trend where it was controlled for.
-fn beats_baselines(skill: &Skill) -> bool {
+pub(super) fn beats_baselines(skill: &Skill) -> bool {
     skill.against_own_past > 0.0
         && skill.against_persistence > 0.0
         && skill.beyond_common.is_none_or(|beyond| beyond > 0.0)
@@ -416,7 +416,7 @@ mod tests {
     }
 
     fn tested(p: f64) -> Significance {
-        Significance { agents: vec![0.01, 0.5], edges: vec![1.0; 4], skill: Some(p), shifts: 99 }
+        Significance::new(vec![0.01, 0.5], vec![1.0; 4], Some(p), 99)
     }
 
     #[test]

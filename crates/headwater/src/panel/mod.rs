@@ -124,6 +124,12 @@ impl Panel {
         Panel::new(roster, Times::Steps((0..steps as i64).collect()), log_beliefs, None)
     }
 
+    /// The same panel with other values where somebody spoke.
+    pub(crate) fn with_cells(&self, log_beliefs: Vec<f64>) -> Panel {
+        debug_assert_eq!(log_beliefs.len(), self.log_beliefs.len());
+        Panel { log_beliefs, ..self.clone() }
+    }
+
     /// A panel from its parts. `posts[t·N + k]` is the count behind a cell, 0 for silence.
     pub fn new(roster: Roster, times: Times, log_beliefs: Vec<f64>, posts: Option<Vec<u32>>) -> Result<Self, Error> {
         let panel = Panel::with_silent_agents(roster, times, log_beliefs, posts)?;

@@ -18,7 +18,7 @@ pub(super) const WEIGHTS: [f64; 5] = [0.1, 0.2, 0.4, 0.6, 0.8];
 const DRAWS: usize = 99;
 
 /// Share of worlds in which a weight must be found.
-pub(super) const WANTED: f64 = 0.8;
+const WANTED: f64 = 0.8;
 
 /// Steps before the first one that is seen.
 const BURN_IN: usize = 50;
@@ -39,7 +39,7 @@ pub struct Power {
     pub found: Vec<f64>,
     /// Simulated worlds for each weight.
     pub worlds: usize,
-    /// The smallest of the weights that is found in 80 % of the worlds, where one is.
+    /// The smallest of the weights from which on all are found in 80 % of the worlds, where there is one.
     pub smallest: Option<f64>,
 }
 
@@ -67,6 +67,12 @@ pub(super) fn affordable(accounts: usize, cells: usize, edges: usize) -> bool {
     (fit + pairs + rewiring) * (WORLDS * WEIGHTS.len()) as f64 <= AFFORDABLE
 }
 
+/// The first weight from which on all are found as often as wanted.
+pub(super) fn smallest(found: &[f64]) -> Option<f64> {
+    let missed = found.iter().rposition(|share| *share < WANTED).map_or(0, |last| last + 1);
+    WEIGHTS.get(missed).copied()
+}
+
 /// Simulates worlds like these and tests each.
 pub(super) fn power(
     tested: &TestedGraph<'_>,
@@ -91,9 +97,7 @@ pub(super) fn power(
         .chunks(worlds.max(1))
         .map(|worlds| worlds.iter().filter(|rejected: &&bool| **rejected).count() as f64 / worlds.len() as f64)
         .collect();
-    // From here on every larger weight is found as well, or it is chance.
-    let smallest = found.iter().position(|share| *share >= WANTED).map(|first| WEIGHTS[first]);
-    Ok(Power { weights: WEIGHTS.to_vec(), found, worlds, smallest })
+    Ok(Power { weights: WEIGHTS.to_vec(), smallest: smallest(&found), found, worlds })
 }
 
 /// The same accounts and silence with listening: `x_k ← φ_k((1 − w) x_k + w · mean of followed x) + news`, and new measurements.
