@@ -37,10 +37,11 @@ after(async () => {
 const NOT_OURS = /GPU stall due to ReadPixels|GL Driver Message/;
 
 /** Opens a page, runs the test on it, and then asks whether anything was requested or complained about. */
-async function visit(name, { viewport = DESK, served = false, hash = "", from = browser, ...options } = {}, act = async () => {}) {
+async function visit(name, { viewport = DESK, served = false, hash = "", from = browser, before: prepare, ...options } = {}, act = async () => {}) {
   const { file, data } = await made(name);
   const context = await from.newContext({ viewport, colorScheme: "light", reducedMotion: "reduce", ...(viewport === PHONE && { hasTouch: true, isMobile: true }), ...options });
   const page = await context.newPage();
+  if (prepare) await page.addInitScript(prepare);
   const [complaints, requests] = [[], []];
   page.on("console", (message) => ["error", "warning", "assert"].includes(message.type()) && !NOT_OURS.test(message.text()) && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
@@ -368,6 +369,44 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
         await page.locator("#all-columns").check();
         assert.ok(await page.locator(".ranking thead .col-centrality").isVisible());
         assert.ok((await overflow(page)) <= 0, "nothing sticks out to the side");
+      }));
+  }
+}
+
+/** In the page: keeps what was last written on each canvas, with the place of its letters on it. */
+function keepTexts() {
+  const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function clear(...box) {
+    if (box[2] >= this.canvas.width) this.canvas.texts = [];
+    return clearRect.apply(this, box);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function write(text, x, y, ...rest) {
+    const { width } = this.measureText(text);
+    const place = this.getTransform().transformPoint(new DOMPoint(x, y));
+    const from = place.x - ({ center: width / 2, right: width, end: width }[this.textAlign] ?? 0);
+    (this.canvas.texts ??= []).push({ text, from, to: from + width, y: place.y });
+    return fillText.call(this, text, x, y, ...rest);
+  };
+}
+const textsOf = (page, chart) => page.locator(`${chart} canvas`).evaluate((canvas) => ({ texts: canvas.texts ?? [], width: canvas.width, height: canvas.height, dots: devicePixelRatio }));
+
+for (const [width, viewport] of Object.entries({ ...WIDTHS, watch: { width: 320, height: 700 } })) {
+  for (const [name, least] of [["sixhours", 2], ["hourly", 2], ["morning", 2], ["numbers", 5], ["twenty", 2]]) {
+    test(`the labels of the time axis are whole and apart: ${name}, ${width}`, () =>
+      visit(name, { viewport, before: keepTexts }, async (page, data) => {
+        const { texts, width: wide, height, dots } = await textsOf(page, "#opinions");
+        const labels = texts.filter(({ text, y }) => text !== "" && y > height - 32 * dots).sort((a, b) => a.from - b.from);
+        const told = labels.map(({ text, from, to }) => `${text} at ${from.toFixed(0)}…${to.toFixed(0)} of ${wide}`);
+        assert.ok(labels.length >= least, `${least} labels at least: ${told}`);
+        assert.ok(labels[0].from >= 0 && labels.at(-1).to <= wide, `beyond the edge: ${told}`);
+        for (const [index, { from }] of labels.entries()) assert.ok(index === 0 || from > labels[index - 1].to + 4 * dots, `not apart: ${told}`);
+        // Every label is the end of a time, or a date that begins then, and the times go on from label to label.
+        const shown = data.opinions.times;
+        const steps = labels.map(({ text }, index) => shown.findIndex((time, step) => (index === 0 || step > 0) && (time === text || time.endsWith(text) || time === `${text} 00:00` || time.endsWith(`-${text} 00:00`))));
+        assert.ok(steps.every((step) => step >= 0), `not of a time: ${told}`);
+        // Only clock times come again, on the next day.
+        const rest = labels.map(({ text }) => text).filter((text) => !/^\d\d:\d\d$/.test(text));
+        assert.equal(new Set(rest).size, rest.length, `twice the same: ${told}`);
       }));
   }
 }

@@ -1,6 +1,7 @@
 // Beliefs over time, drawn by uPlot: a few named series in front, many faint ones behind, changes as upright lines.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { timeAxis } from "./axis";
 import { INKS, alpha } from "./colour";
 import { el, svg } from "./dom";
 import { plural, shortTime } from "./numbers";
@@ -24,6 +25,10 @@ export interface Chart {
 /** Part of the height that the bars of how many spoke may take. */
 const SPOKE = 0.14;
 
+/** Height of the time axis and size of its letters, in pixels. */
+const AXIS = 32;
+const LETTERS = 12;
+
 /** Points between two silences, which no line would show. */
 function isolated(u: uPlot, series: number, show: boolean): number[] | null {
   if (show) return null;
@@ -39,6 +44,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
   const times = report.page.opinions?.times ?? [];
   const spoke = report.page.opinions?.spoke ?? [];
   const steps = times.map((_, index) => index);
+  const labelsIn = timeAxis(times);
   const host = el("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys read it point by point.` });
   const readout = el("p", { class: "readout muted", role: "status" });
   const paper = el("div", { class: "paper-only" });
@@ -47,6 +53,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
   let named: Line[] = [];
   let behind: ArrayLike<number>[] = [];
   const inks = () => INKS[report.theme.value];
+  const family = (): string => getComputedStyle(host).fontFamily || "sans-serif";
 
   function drawBehind(u: uPlot): void {
     const { ctx } = u;
@@ -86,7 +93,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
     });
     ctx.strokeStyle = inks().muted;
     ctx.fillStyle = inks().muted;
-    ctx.font = `${11 * devicePixelRatio}px ${getComputedStyle(host).fontFamily}`;
+    ctx.font = `${11 * devicePixelRatio}px ${family()}`;
     changes.forEach(([bin, kind], index) => {
       const x = u.valToPos(bin, "x", true);
       ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
@@ -96,6 +103,30 @@ export function chart(report: Report, height: number, label: string, changes: [n
       ctx.stroke();
       if (changes.length <= 12) ctx.fillText(kind, x + 4 * devicePixelRatio, u.bbox.top + (12 + 13 * (index % 2)) * devicePixelRatio);
     });
+    ctx.restore();
+  }
+
+  /** The times below the plot, with a tick each: uPlot would cut those that reach beyond its edges. */
+  function drawTimes(u: uPlot): void {
+    const { ctx } = u;
+    const { left, top, width, height: high } = u.bbox;
+    ctx.save();
+    ctx.font = `${LETTERS * devicePixelRatio}px ${family()}`;
+    ctx.textAlign = "center";
+    ctx.textBaseline = "top";
+    ctx.fillStyle = inks().muted;
+    ctx.strokeStyle = inks().muted;
+    ctx.lineWidth = devicePixelRatio;
+    const place = (step: number): number => u.valToPos(step, "x", true);
+    const labels = labelsIn({ place, width: (text) => ctx.measureText(text).width, from: 0, to: ctx.canvas.width, gap: Math.max(LETTERS * devicePixelRatio, 0.03 * width) });
+    for (const { step, text, middle } of labels) {
+      const x = Math.max(left, Math.min(left + width, place(step)));
+      ctx.beginPath();
+      ctx.moveTo(x, top + high);
+      ctx.lineTo(x, top + high + 4 * devicePixelRatio);
+      ctx.stroke();
+      ctx.fillText(text, middle, top + high + 9 * devicePixelRatio);
+    }
     ctx.restore();
   }
 
@@ -168,8 +199,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
     plot?.destroy();
     const range = reach();
     const digits = range[1] - range[0] < 0.05 ? 1 : 0;
-    const longest = times.reduce((most, time) => Math.max(most, shortTime(time).length), 0);
-    const axis = { stroke: () => inks().muted, grid: { stroke: () => inks().line, width: 1 }, ticks: { show: false }, font: `12px ${getComputedStyle(host).fontFamily || "sans-serif"}` };
+    const axis = { stroke: () => inks().muted, grid: { stroke: () => inks().line, width: 1 }, ticks: { show: false }, font: `${LETTERS}px ${family()}` };
     plot = new uPlot(
       {
         width: Math.max(200, host.clientWidth || 600),
@@ -177,12 +207,12 @@ export function chart(report: Report, height: number, label: string, changes: [n
         legend: { show: false },
         scales: { x: { time: false, range: [0, Math.max(1, steps.length - 1)] }, y: { range } },
         axes: [
-          { ...axis, size: 32, gap: 9, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: Math.max(90, 9 * longest), values: (_, splits) => splits.map((split) => shortTime(times[split] ?? "")) },
+          { ...axis, size: AXIS, grid: { show: false }, splits: () => [], values: () => [] },
           { ...axis, size: 46, values: (_, splits) => splits.map((split) => `${(split * 100).toFixed(digits)}%`) },
         ],
         series: [{}, ...named.map(({ label: name, ink, width, dash }) => ({ label: name, stroke: () => inks()[ink], width, dash, points: { show: steps.length < 3, size: 5, filter: isolated }, spanGaps: false }))],
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-        hooks: { drawClear: [drawBehind], setCursor: [read] },
+        hooks: { drawClear: [drawBehind], drawAxes: [drawTimes], setCursor: [read] },
       },
       [steps, ...named.map(({ values }) => points(values))] as uPlot.AlignedData,
       host,
