@@ -352,7 +352,7 @@ test("a page without support shows no findings", () =>
   }));
 
 for (const [width, viewport] of Object.entries(WIDTHS)) {
-  for (const name of ["demo", "twenty", "hundreds", "hostile"]) {
+  for (const name of ["demo", "twenty", "hundreds", "hostile", "alike"]) {
     test(`no column or label is cut: ${name}, ${width}`, () =>
       visit(name, { viewport }, async (page) => {
         const frame = await page.locator(".table-frame").evaluate((box) => [box.scrollWidth, box.clientWidth]);
@@ -361,6 +361,18 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
         if (width === "desk" && name === "demo") assert.ok(await page.locator(".ranking thead .col-in_degree").isVisible(), "followers");
         const cut = await page.locator(".ranking td .figure, .ranking thead .sort span, .facts strong, .facts span, .legend li, .pairs dt").evaluateAll((labels) => labels.filter((label) => label.offsetParent && label.scrollWidth > label.clientWidth + 1 && getComputedStyle(label).overflow !== "visible").map((label) => label.textContent));
         assert.deepEqual(cut, []);
+        // Names wrap; only those are cut that nobody reads to the end.
+        const names = await page.locator(".ranking .open, .agents li, .strip-list .link").evaluateAll((places) => places.flatMap((place) => {
+          const name = place.querySelector("bdi");
+          const boxes = [name, ...(place.matches(".open, .link") ? [place] : [])];
+          const short = boxes.some((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
+          return name.offsetParent && short && name.textContent.length <= 60 ? [`${place.className || place.tagName}: ${name.textContent}`] : [];
+        }));
+        assert.deepEqual(names, [], "names are cut");
+        if (name === "alike") {
+          const lines = await page.locator(".ranking .open").evaluateAll((places) => places.map((place) => [place.textContent, place.getBoundingClientRect().width]));
+          for (const [text, wide] of lines) assert.ok(wide >= 100, `${text} has a column of ${wide}`);
+        }
         const outside = await page.locator(".ranking tbody tr > *").evaluateAll((cells) => cells.filter((cell) => cell.getBoundingClientRect().right > window.innerWidth + 0.5).length);
         assert.equal(outside, 0, "cells beyond the screen");
         const sections = await page.locator(".top nav a").evaluateAll((links) => links.filter((link) => link.getBoundingClientRect().right > window.innerWidth).map((link) => link.textContent));

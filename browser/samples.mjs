@@ -41,6 +41,8 @@ const day = (index) => new Date(Date.UTC(2024, 2, 1 + index)).toISOString().slic
 /** Bins of some hours from 6 h on the first day on, and bins of half a unit, as the page is given them. */
 const hours = (bin) => (step) => new Date(Date.UTC(2024, 2, 1, 6 + bin * step)).toISOString().slice(0, 16).replace("T", " ");
 const halves = (step) => String(step / 2);
+/** Names that begin alike, as those of parliaments do. */
+const LONG = ["Ocasio-Cortez", "Pelosi", "McCarthy", "Hoyer", "Cheney", "Sanders-of-Vermont", "Warren"].map((name) => `RepresentativeOfThePeople${name}`);
 
 const clamp = (value) => Math.min(1, Math.max(0, value));
 const round = (value) => Math.round(value * 1e4) / 1e4;
@@ -237,6 +239,7 @@ export const SAMPLES = {
   hourly: () => sample({ seed: 43, agents: 8, edges: 30, steps: 60, times: hours(1) }),
   morning: () => sample({ seed: 47, agents: 8, edges: 30, steps: 4, times: hours(1) }),
   numbers: () => sample({ seed: 53, agents: 8, edges: 30, steps: 21, times: halves }),
+  alike: () => sample({ seed: 59, agents: LONG.length, edges: 20, names: LONG }),
   one: () => sample({ agents: 1, edges: 0, seed: 29, graph: false }),
 };
 
