@@ -423,6 +423,25 @@ for (const [width, viewport] of Object.entries({ ...WIDTHS, watch: { width: 320,
   }
 }
 
+for (const [width, viewport] of Object.entries(WIDTHS)) {
+  for (const name of ["twenty", "alike", "thousands"]) {
+    test(`the bars of how many spoke have a scale: ${name}, ${width}`, () =>
+      visit(name, { viewport, before: keepTexts }, async (page, data) => {
+        const { spoke } = data.opinions;
+        const [least, most] = [Math.min(...spoke), Math.max(...spoke)];
+        const wanted = least === most ? `${printed(most, "count")} of ${printed(data.agents.length, "count")} agents speak in every time step` : `up to ${printed(most, "count")} of ${printed(data.agents.length, "count")} agents speak in a time step`;
+        const { texts, width: wide } = await textsOf(page, "#opinions");
+        const scale = texts.filter(({ text }) => text === wanted);
+        assert.equal(scale.length, 1, `${wanted}: ${texts.map(({ text }) => text)}`);
+        assert.ok(scale[0].from >= 0 && scale[0].to <= wide, "the words are whole");
+        assert.ok((await page.locator("#opinions .chart").getAttribute("aria-label")).includes(wanted));
+        assert.ok((await page.locator("#opinions .lead").textContent()).includes(wanted));
+        await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+        assert.ok((await page.locator("#opinions .paper-only svg").textContent()).includes(wanted), "on paper");
+      }));
+  }
+}
+
 /** Paths of a PDF that are stroked, by their number of straight pieces. */
 function strokes(pdf) {
   const found = [];

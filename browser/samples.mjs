@@ -179,7 +179,7 @@ export function sample({
       times: Array.from({ length: steps }, (_, t) => times(t)), merged: 1,
       beliefs: pack(said, 8, { gaps: true, low: 0, high: 1 }),
       mean: pack(sums.flatMap((row) => [...row].map((value, t) => (heard[t] ? value / heard[t] : null))), 16, { gaps: true, low: 0, high: 1 }),
-      leaning, changes: history ? [[Math.round(steps * 0.6), "state", []], [Math.round(steps * 0.3), "topology", [0, 2, 5].filter((k) => k < count)]] : [],
+      spoke: [...heard], leaning, changes: history ? [[Math.round(steps * 0.6), "state", []], [Math.round(steps * 0.3), "topology", [0, 2, 5].filter((k) => k < count)]] : [],
     };
   }
 
