@@ -352,6 +352,22 @@ test("a page without support shows no findings", () =>
   }));
 
 for (const [width, viewport] of Object.entries(WIDTHS)) {
+  for (const name of ["unsupported", "bare", "twenty"]) {
+    test(`bars of shares stand beside findings alone: ${name}, ${width}`, () =>
+      visit(name, { viewport }, async (page, data) => {
+        const supported = data.verdict.outcome === "supported";
+        const rows = data.agents.length;
+        assert.equal(await page.locator(".ranking .bar").count(), supported ? rows : 0);
+        assert.equal((await page.locator(".ranking .whisker").count()) > 0, supported);
+        // The numbers stay, in the colour of what is beside the point.
+        assert.equal(await page.locator(".ranking td.col-share [data-field=share]").count(), rows);
+        const colours = await page.locator(".ranking tbody tr").first().evaluate((row) => [".col-rank", ".col-share [data-field=share]"].map((cell) => getComputedStyle(row.querySelector(cell)).color));
+        assert.equal(colours[0] === colours[1], supported, colours.join(" and "));
+        await page.locator("details.help summary").click();
+        assert.equal((await page.locator("details.help").textContent()).includes("The thin line"), supported);
+        assert.ok((await overflow(page)) <= 0, "nothing sticks out to the side");
+      }));
+  }
   for (const name of ["demo", "twenty", "hundreds", "hostile", "alike"]) {
     test(`no column or label is cut: ${name}, ${width}`, () =>
       visit(name, { viewport }, async (page) => {
