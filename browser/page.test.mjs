@@ -325,6 +325,18 @@ for (const [name, zone, first, last] of REAL ? [["zurich", "Europe/Zurich", "202
   }
 }
 
+if (REAL) {
+  test("bins of numbers have one unit on the whole page", () =>
+    visit("units", { before: keepTexts }, async (page, data) => {
+      assert.deepEqual(data.opinions.times, Array.from({ length: 21 }, (_, step) => String(step / 2)));
+      const { texts } = await textsOf(page, "#opinions");
+      assert.equal(texts.filter(({ text }) => /^[\d.]+$/.test(text)).at(-1).text, "10");
+      assert.match(await page.locator(".facts").textContent(), /0 – 10/);
+      const fact = (label) => page.locator("#quality .pairs > div", { has: page.locator(`dt:text-is("${label}")`) }).locator("dd").textContent();
+      assert.deepEqual([await fact("first step"), await fact("last step")], ["0", "10"]);
+    }));
+}
+
 test("with a graph the page says what was tested beside the test that decides", () =>
   visit("demo", {}, async (page, data) => {
     assert.deepEqual([data.verdict.outcome, data.verdict.test, data.verdict.common_news_excluded], ["supported", "graph-test", true]);
