@@ -37,10 +37,11 @@ after(async () => {
 const NOT_OURS = /GPU stall due to ReadPixels|GL Driver Message/;
 
 /** Opens a page, runs the test on it, and then asks whether anything was requested or complained about. */
-async function visit(name, { viewport = DESK, served = false, hash = "", from = browser, ...options } = {}, act = async () => {}) {
+async function visit(name, { viewport = DESK, served = false, hash = "", from = browser, before: prepare, ...options } = {}, act = async () => {}) {
   const { file, data } = await made(name);
   const context = await from.newContext({ viewport, colorScheme: "light", reducedMotion: "reduce", ...(viewport === PHONE && { hasTouch: true, isMobile: true }), ...options });
   const page = await context.newPage();
+  if (prepare) await page.addInitScript(prepare);
   const [complaints, requests] = [[], []];
   page.on("console", (message) => ["error", "warning", "assert"].includes(message.type()) && !NOT_OURS.test(message.text()) && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
@@ -324,6 +325,18 @@ for (const [name, zone, first, last] of REAL ? [["zurich", "Europe/Zurich", "202
   }
 }
 
+if (REAL) {
+  test("bins of numbers have one unit on the whole page", () =>
+    visit("units", { before: keepTexts }, async (page, data) => {
+      assert.deepEqual(data.opinions.times, Array.from({ length: 21 }, (_, step) => String(step / 2)));
+      const { texts } = await textsOf(page, "#opinions");
+      assert.equal(texts.filter(({ text }) => /^[\d.]+$/.test(text)).at(-1).text, "10");
+      assert.match(await page.locator(".facts").textContent(), /0 – 10/);
+      const fact = (label) => page.locator("#quality .pairs > div", { has: page.locator(`dt:text-is("${label}")`) }).locator("dd").textContent();
+      assert.deepEqual([await fact("first step"), await fact("last step")], ["0", "10"]);
+    }));
+}
+
 test("with a graph the page says what was tested beside the test that decides", () =>
   visit("demo", {}, async (page, data) => {
     assert.deepEqual([data.verdict.outcome, data.verdict.test, data.verdict.common_news_excluded], ["supported", "graph-test", true]);
@@ -351,7 +364,23 @@ test("a page without support shows no findings", () =>
   }));
 
 for (const [width, viewport] of Object.entries(WIDTHS)) {
-  for (const name of ["demo", "twenty", "hundreds", "hostile"]) {
+  for (const name of ["unsupported", "bare", "twenty"]) {
+    test(`bars of shares stand beside findings alone: ${name}, ${width}`, () =>
+      visit(name, { viewport }, async (page, data) => {
+        const supported = data.verdict.outcome === "supported";
+        const rows = data.agents.length;
+        assert.equal(await page.locator(".ranking .bar").count(), supported ? rows : 0);
+        assert.equal((await page.locator(".ranking .whisker").count()) > 0, supported);
+        // The numbers stay, in the colour of what is beside the point.
+        assert.equal(await page.locator(".ranking td.col-share [data-field=share]").count(), rows);
+        const colours = await page.locator(".ranking tbody tr").first().evaluate((row) => [".col-rank", ".col-share [data-field=share]"].map((cell) => getComputedStyle(row.querySelector(cell)).color));
+        assert.equal(colours[0] === colours[1], supported, colours.join(" and "));
+        await page.locator("details.help summary").click();
+        assert.equal((await page.locator("details.help").textContent()).includes("The thin line"), supported);
+        assert.ok((await overflow(page)) <= 0, "nothing sticks out to the side");
+      }));
+  }
+  for (const name of ["demo", "twenty", "hundreds", "hostile", "alike"]) {
     test(`no column or label is cut: ${name}, ${width}`, () =>
       visit(name, { viewport }, async (page) => {
         const frame = await page.locator(".table-frame").evaluate((box) => [box.scrollWidth, box.clientWidth]);
@@ -360,6 +389,18 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
         if (width === "desk" && name === "demo") assert.ok(await page.locator(".ranking thead .col-in_degree").isVisible(), "followers");
         const cut = await page.locator(".ranking td .figure, .ranking thead .sort span, .facts strong, .facts span, .legend li, .pairs dt").evaluateAll((labels) => labels.filter((label) => label.offsetParent && label.scrollWidth > label.clientWidth + 1 && getComputedStyle(label).overflow !== "visible").map((label) => label.textContent));
         assert.deepEqual(cut, []);
+        // Names wrap; only those are cut that nobody reads to the end.
+        const names = await page.locator(".ranking .open, .agents li, .strip-list .link").evaluateAll((places) => places.flatMap((place) => {
+          const name = place.querySelector("bdi");
+          const boxes = [name, ...(place.matches(".open, .link") ? [place] : [])];
+          const short = boxes.some((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
+          return name.offsetParent && short && name.textContent.length <= 60 ? [`${place.className || place.tagName}: ${name.textContent}`] : [];
+        }));
+        assert.deepEqual(names, [], "names are cut");
+        if (name === "alike") {
+          const lines = await page.locator(".ranking .open").evaluateAll((places) => places.map((place) => [place.textContent, place.getBoundingClientRect().width]));
+          for (const [text, wide] of lines) assert.ok(wide >= 100, `${text} has a column of ${wide}`);
+        }
         const outside = await page.locator(".ranking tbody tr > *").evaluateAll((cells) => cells.filter((cell) => cell.getBoundingClientRect().right > window.innerWidth + 0.5).length);
         assert.equal(outside, 0, "cells beyond the screen");
         const sections = await page.locator(".top nav a").evaluateAll((links) => links.filter((link) => link.getBoundingClientRect().right > window.innerWidth).map((link) => link.textContent));
@@ -368,6 +409,63 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
         await page.locator("#all-columns").check();
         assert.ok(await page.locator(".ranking thead .col-centrality").isVisible());
         assert.ok((await overflow(page)) <= 0, "nothing sticks out to the side");
+      }));
+  }
+}
+
+/** In the page: keeps what was last written on each canvas, with the place of its letters on it. */
+function keepTexts() {
+  const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function clear(...box) {
+    if (box[2] >= this.canvas.width) this.canvas.texts = [];
+    return clearRect.apply(this, box);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function write(text, x, y, ...rest) {
+    const { width } = this.measureText(text);
+    const place = this.getTransform().transformPoint(new DOMPoint(x, y));
+    const from = place.x - ({ center: width / 2, right: width, end: width }[this.textAlign] ?? 0);
+    (this.canvas.texts ??= []).push({ text, from, to: from + width, y: place.y });
+    return fillText.call(this, text, x, y, ...rest);
+  };
+}
+const textsOf = (page, chart) => page.locator(`${chart} canvas`).evaluate((canvas) => ({ texts: canvas.texts ?? [], width: canvas.width, height: canvas.height, dots: devicePixelRatio }));
+
+for (const [width, viewport] of Object.entries({ ...WIDTHS, watch: { width: 320, height: 700 } })) {
+  for (const [name, least] of [["sixhours", 2], ["hourly", 2], ["morning", 2], ["numbers", 5], ["twenty", 2]]) {
+    test(`the labels of the time axis are whole and apart: ${name}, ${width}`, () =>
+      visit(name, { viewport, before: keepTexts }, async (page, data) => {
+        const { texts, width: wide, height, dots } = await textsOf(page, "#opinions");
+        const labels = texts.filter(({ text, y }) => text !== "" && y > height - 32 * dots).sort((a, b) => a.from - b.from);
+        const told = labels.map(({ text, from, to }) => `${text} at ${from.toFixed(0)}…${to.toFixed(0)} of ${wide}`);
+        assert.ok(labels.length >= least, `${least} labels at least: ${told}`);
+        assert.ok(labels[0].from >= 0 && labels.at(-1).to <= wide, `beyond the edge: ${told}`);
+        for (const [index, { from }] of labels.entries()) assert.ok(index === 0 || from > labels[index - 1].to + 4 * dots, `not apart: ${told}`);
+        // Every label is the end of a time, or a date that begins then, and the times go on from label to label.
+        const shown = data.opinions.times;
+        const steps = labels.map(({ text }, index) => shown.findIndex((time, step) => (index === 0 || step > 0) && (time === text || time.endsWith(text) || time === `${text} 00:00` || time.endsWith(`-${text} 00:00`))));
+        assert.ok(steps.every((step) => step >= 0), `not of a time: ${told}`);
+        // Only clock times come again, on the next day.
+        const rest = labels.map(({ text }) => text).filter((text) => !/^\d\d:\d\d$/.test(text));
+        assert.equal(new Set(rest).size, rest.length, `twice the same: ${told}`);
+      }));
+  }
+}
+
+for (const [width, viewport] of Object.entries(WIDTHS)) {
+  for (const name of ["twenty", "alike", "thousands"]) {
+    test(`the bars of how many spoke have a scale: ${name}, ${width}`, () =>
+      visit(name, { viewport, before: keepTexts }, async (page, data) => {
+        const { spoke } = data.opinions;
+        const [least, most] = [Math.min(...spoke), Math.max(...spoke)];
+        const wanted = least === most ? `${printed(most, "count")} of ${printed(data.agents.length, "count")} agents speak in every time step` : `up to ${printed(most, "count")} of ${printed(data.agents.length, "count")} agents speak in a time step`;
+        const { texts, width: wide } = await textsOf(page, "#opinions");
+        const scale = texts.filter(({ text }) => text === wanted);
+        assert.equal(scale.length, 1, `${wanted}: ${texts.map(({ text }) => text)}`);
+        assert.ok(scale[0].from >= 0 && scale[0].to <= wide, "the words are whole");
+        assert.ok((await page.locator("#opinions .chart").getAttribute("aria-label")).includes(wanted));
+        assert.ok((await page.locator("#opinions .lead").textContent()).includes(wanted));
+        await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+        assert.ok((await page.locator("#opinions .paper-only svg").textContent()).includes(wanted), "on paper");
       }));
   }
 }

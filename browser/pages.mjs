@@ -29,6 +29,13 @@ function fromDemo(name) {
   copyFileSync(path.join(folder, "ranking.json"), path.join(OUT, `${name}.ranking.json`));
 }
 
+function discover(name, posts, ...options) {
+  const folder = path.join(OUT, `${name}-files`);
+  run("discover", posts, "--scorer", "column", ...options, "--bootstrap", "20", "--null", "20", "--out", folder, "--quiet", "--force");
+  copyFileSync(path.join(folder, "report.html"), path.join(OUT, `${name}.html`));
+  copyFileSync(path.join(folder, "ranking.json"), path.join(OUT, `${name}.ranking.json`));
+}
+
 /** Posts of 45 days, at 16 h UTC, in a zone. */
 function fromPosts(name, { timezone, first }) {
   const posts = path.join(OUT, `${name}.csv`);
@@ -37,10 +44,15 @@ function fromPosts(name, { timezone, first }) {
     return `${"abcd"[row % 4]},${time},hello,${(0.5 + 0.3 * Math.sin(7 * row * row)).toFixed(3)}`;
   });
   writeFileSync(posts, ["user,time,text,score", ...rows, ""].join("\n"));
-  const folder = path.join(OUT, `${name}-files`);
-  run("discover", posts, "--scorer", "column", "--timezone", timezone, "--bootstrap", "20", "--null", "20", "--out", folder, "--quiet", "--force");
-  copyFileSync(path.join(folder, "report.html"), path.join(OUT, `${name}.html`));
-  copyFileSync(path.join(folder, "ranking.json"), path.join(OUT, `${name}.ranking.json`));
+  discover(name, posts, "--timezone", timezone);
+}
+
+/** Posts at times that are plain numbers, in bins of half a unit. */
+function fromNumbers(name) {
+  const posts = path.join(OUT, `${name}.csv`);
+  const rows = Array.from({ length: 21 * 4 }, (_, row) => `${"abcd"[row % 4]},${Math.floor(row / 4) / 2},hello,${(0.5 + 0.3 * Math.sin(7 * row * row)).toFixed(3)}`);
+  writeFileSync(posts, ["user,time,text,score", ...rows, ""].join("\n"));
+  discover(name, posts, "--bin", "0.5");
 }
 
 /** From a simulated world to the page; the names in the beliefs may be changed on the way. */
@@ -64,6 +76,7 @@ const PROGRAM = {
   demo: { demo: true },
   zurich: { timezone: "Europe/Zurich", first: "2024-03-01" },
   york: { timezone: "America/New_York", first: "2024-02-20" },
+  units: { numbers: true },
   twenty: { simulate: ["--agents", "20", "--steps", "120", "--hypotheses", "2", "--seed", "4"] },
   five: { simulate: ["--agents", "24", "--steps", "120", "--hypotheses", "5", "--seed", "6"] },
   tracked: { simulate: ["--agents", "12", "--steps", "900", "--change", "topology:300:0.05", "--seed", "9"], learn: ["--follow"], sure: false },
@@ -80,6 +93,7 @@ export async function page(name) {
   const file = path.join(OUT, `${name}.html`);
   if (REAL && PROGRAM[name]?.demo) fromDemo(name);
   else if (REAL && PROGRAM[name]?.timezone) fromPosts(name, PROGRAM[name]);
+  else if (REAL && PROGRAM[name]?.numbers) fromNumbers(name);
   else if (REAL && PROGRAM[name]) fromProgram(name, PROGRAM[name]);
   else writeFileSync(file, await wrap(SAMPLES[name]()));
   const json = /<script type="application\/json" id="data">([^]*?)<\/script>/.exec(readFileSync(file, "utf8"))?.[1];

@@ -37,6 +37,13 @@ const indices = (values) => ({ ...pack([], 32), step: 1, data: Buffer.from(Uint3
 const FIRST = ["mira", "ben", "zoe", "eva", "sam", "lena", "uma", "max", "otto", "ines", "kofi", "ada", "noor", "ravi", "jun", "tess", "lars", "yara", "emil", "pia", "hugo", "nils", "rosa", "theo"];
 export const HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "\u202Eevil\u202D", "مُستخدم", "a&b\"c'd", "name with   spaces", "", "constructor", "__proto__", "#agent=mira", "😀👨‍👩‍👧‍👦", "x".repeat(180), "line\nbreak", "null"];
 
+const day = (index) => new Date(Date.UTC(2024, 2, 1 + index)).toISOString().slice(0, 10);
+/** Bins of some hours from 6 h on the first day on, and bins of half a unit, as the page is given them. */
+const hours = (bin) => (step) => new Date(Date.UTC(2024, 2, 1, 6 + bin * step)).toISOString().slice(0, 16).replace("T", " ");
+const halves = (step) => String(step / 2);
+/** Names that begin alike, as those of parliaments do. */
+const LONG = ["Ocasio-Cortez", "Pelosi", "McCarthy", "Hoyer", "Cheney", "Sanders-of-Vermont", "Warren"].map((name) => `RepresentativeOfThePeople${name}`);
+
 const clamp = (value) => Math.min(1, Math.max(0, value));
 const round = (value) => Math.round(value * 1e4) / 1e4;
 
@@ -68,6 +75,7 @@ function layout(random, count, edges, group, groups) {
 export function sample({
   seed = 7, agents: count = 20, edges: wanted = 90, shown = wanted, steps = 90, hypotheses = ["positive", "negative"], beliefs = true,
   history = 0, truth = false, names, supported = true, measured = true, graph = true, cards: cardCount = count, heat = count <= 200,
+  times = (step) => day(step),
 } = {}) {
   const random = generator(seed);
   const agents = Array.from({ length: count }, (_, i) => names?.[i] ?? (count <= FIRST.length ? FIRST[i] : `${FIRST[i % FIRST.length]}_${Math.floor(i / FIRST.length)}`));
@@ -149,7 +157,6 @@ export function sample({
     };
   }).sort((a, b) => a.agent - b.agent);
 
-  const day = (index) => new Date(Date.UTC(2024, 2, 1 + index)).toISOString().slice(0, 10);
   let opinions;
   if (beliefs) {
     const kinds = hypotheses.length;
@@ -157,22 +164,22 @@ export function sample({
     for (let agent = 0; agent < count; agent += 1) {
       const mood = hypotheses.map((_, h) => (h === group[agent] % kinds ? 0.9 : 0) + 0.5 * random.normal());
       const rows = Array.from({ length: kinds - 1 }, () => new Array(steps).fill(null));
-      let sum = 0, times = 0;
+      let sum = 0, posts = 0;
       for (let t = 0; t < steps; t += 1) {
         mood.forEach((_, h) => { mood[h] = 0.97 * mood[h] + 0.03 * (h === (t > steps * 0.6 ? 0 : group[agent] % kinds) ? 2.2 : 0) + 0.12 * random.normal(); });
         if (random.uniform() < 0.25 || agent === count - 1 && count > 5) continue;
         const exp = mood.map(Math.exp), all = exp.reduce((a, b) => a + b, 0);
         exp.forEach((value, h) => { sums[h][t] += value / all; if (h < kinds - 1) rows[h][t] = value / all; });
-        heard[t] += 1; sum += exp[0] / all; times += 1;
+        heard[t] += 1; sum += exp[0] / all; posts += 1;
       }
       rows.forEach((row) => { for (const value of row) said.push(value); });
-      leaning.push(times ? round(sum / times) : null);
+      leaning.push(posts ? round(sum / posts) : null);
     }
     opinions = {
-      times: Array.from({ length: steps }, (_, t) => day(t)), merged: 1,
+      times: Array.from({ length: steps }, (_, t) => times(t)), merged: 1,
       beliefs: pack(said, 8, { gaps: true, low: 0, high: 1 }),
       mean: pack(sums.flatMap((row) => [...row].map((value, t) => (heard[t] ? value / heard[t] : null))), 16, { gaps: true, low: 0, high: 1 }),
-      leaning, changes: history ? [[Math.round(steps * 0.6), "state", []], [Math.round(steps * 0.3), "topology", [0, 2, 5].filter((k) => k < count)]] : [],
+      spoke: [...heard], leaning, changes: history ? [[Math.round(steps * 0.6), "state", []], [Math.round(steps * 0.3), "topology", [0, 2, 5].filter((k) => k < count)]] : [],
     };
   }
 
@@ -228,6 +235,11 @@ export const SAMPLES = {
   unsupported: () => sample({ supported: false, seed: 19, graph: false }),
   alone: () => sample({ seed: 37, graph: false }),
   bare: () => sample({ beliefs: false, measured: false, graph: false, seed: 23 }),
+  sixhours: () => sample({ seed: 41, agents: 8, edges: 30, steps: 180, times: hours(6) }),
+  hourly: () => sample({ seed: 43, agents: 8, edges: 30, steps: 60, times: hours(1) }),
+  morning: () => sample({ seed: 47, agents: 8, edges: 30, steps: 4, times: hours(1) }),
+  numbers: () => sample({ seed: 53, agents: 8, edges: 30, steps: 21, times: halves }),
+  alike: () => sample({ seed: 59, agents: LONG.length, edges: 20, names: LONG }),
   one: () => sample({ agents: 1, edges: 0, seed: 29, graph: false }),
 };
 

@@ -15,6 +15,7 @@ use headwater::model::{DetectedChange, NetworkSnapshot, Skill};
 use headwater::panel::Times;
 use headwater::simulate::{WorldParams, simulate};
 use headwater::{Combination, Evidence, Model, Panel, Roster};
+use headwater_discover::RunRecord;
 use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Error, Explanation, explanation::WhatIfKind, figures};
 use sha2::{Digest, Sha256};
@@ -342,6 +343,26 @@ fn silence_is_a_gap() {
     let spoke: Vec<(String, f64)> = figure.points().into_iter().take(3).map(|point| (point.x, point.y)).collect();
     let wanted = [("1970-01-01", 2.0), ("1970-01-02", 1.0), ("1970-01-03", 1.0)];
     assert_eq!(spoke, wanted.map(|(date, agents)| (date.to_owned(), agents)));
+}
+
+#[test]
+fn bins_of_numbers_have_one_unit() {
+    let (_, model, ranking) = world(3, 40, 0.9);
+    let roster = Roster::new(["1", "0"], model.roster.hypotheses().to_vec()).unwrap();
+    let panel = Panel::new(roster, Times::Steps((0..21).collect()), vec![0.5; 42], None).unwrap();
+    let run: RunRecord = serde_json::from_value(serde_json::json!({
+        "format": "headwater-run/2", "program": "headwater", "model_format": "headwater-model/2",
+        "version": "1.2.3", "seed": 21, "topic": [], "pseudonyms": null, "choice": null, "inputs": [],
+        "options": {"bin": "0.5", "posts": [], "lang": [], "carry_forward": false, "to": null},
+        "counts": {"rows": 10},
+    }))
+    .unwrap();
+    let input = ReportInput { beliefs: Some(&panel), run: Some(&run), ..ReportInput::new(&model, &ranking) };
+    let page = Page::new(&input).unwrap();
+    let times = page.opinions.unwrap().times;
+    assert_eq!((times.len(), times[0].as_str(), times[1].as_str(), times[20].as_str()), (21, "0", "0.5", "10"));
+    let fact = |wanted: &str| page.quality.iter().find(|(label, _)| label == wanted).map(|(_, value)| value.as_str());
+    assert_eq!((fact("first step"), fact("last step")), (Some("0"), Some("10")));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 // Beliefs over time, drawn by uPlot: a few named series in front, many faint ones behind, changes as upright lines.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { timeAxis } from "./axis";
 import { INKS, alpha } from "./colour";
 import { el, svg } from "./dom";
-import { plural, shortTime } from "./numbers";
+import { count, plural, shortTime } from "./numbers";
 import type { Report } from "./report";
 
 export interface Line {
@@ -24,6 +25,10 @@ export interface Chart {
 /** Part of the height that the bars of how many spoke may take. */
 const SPOKE = 0.14;
 
+/** Height of the time axis and size of its letters, in pixels. */
+const AXIS = 32;
+const LETTERS = 12;
+
 /** Points between two silences, which no line would show. */
 function isolated(u: uPlot, series: number, show: boolean): number[] | null {
   if (show) return null;
@@ -35,11 +40,25 @@ function isolated(u: uPlot, series: number, show: boolean): number[] | null {
 
 const points = (values: ArrayLike<number>): (number | null)[] => Array.from(values, (value) => (Number.isNaN(value) ? null : value));
 
+/** The scale of the bars in words: their height is relative to the most of this page. */
+export function spokeWords(report: Report): string {
+  const { agents, opinions } = report.page;
+  const spoke = opinions?.spoke ?? [];
+  if (spoke.length === 0) return "";
+  const [least, most] = [spoke.reduce((low, some) => Math.min(low, some)), spoke.reduce((high, some) => Math.max(high, some))];
+  const unit = (opinions?.merged ?? 1) > 1 ? "point" : "time step";
+  const of = `${count(most)} of ${plural(agents.length, "agent")} ${agents.length === 1 ? "speaks" : "speak"}`;
+  return least === most ? `${of} in every ${unit}` : `up to ${of} in a ${unit}`;
+}
+
 export function chart(report: Report, height: number, label: string, changes: [number, string][]): Chart {
   const times = report.page.opinions?.times ?? [];
   const spoke = report.page.opinions?.spoke ?? [];
   const steps = times.map((_, index) => index);
-  const host = el("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys read it point by point.` });
+  const labelsIn = timeAxis(times);
+  const scale = spokeWords(report);
+  const described = scale === "" ? label : `${label}. Bars along the bottom: ${scale}`;
+  const host = el("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${described}. Arrow keys read it point by point.` });
   const readout = el("p", { class: "readout muted", role: "status" });
   const paper = el("div", { class: "paper-only" });
   const element = el("div", { class: "chart-frame" }, paper, host, readout);
@@ -47,6 +66,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
   let named: Line[] = [];
   let behind: ArrayLike<number>[] = [];
   const inks = () => INKS[report.theme.value];
+  const family = (): string => getComputedStyle(host).fontFamily || "sans-serif";
 
   function drawBehind(u: uPlot): void {
     const { ctx } = u;
@@ -86,7 +106,10 @@ export function chart(report: Report, height: number, label: string, changes: [n
     });
     ctx.strokeStyle = inks().muted;
     ctx.fillStyle = inks().muted;
-    ctx.font = `${11 * devicePixelRatio}px ${getComputedStyle(host).fontFamily}`;
+    ctx.font = `${(LETTERS - 1) * devicePixelRatio}px ${family()}`;
+    // The axes leave theirs behind.
+    ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
     changes.forEach(([bin, kind], index) => {
       const x = u.valToPos(bin, "x", true);
       ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
@@ -96,6 +119,48 @@ export function chart(report: Report, height: number, label: string, changes: [n
       ctx.stroke();
       if (changes.length <= 12) ctx.fillText(kind, x + 4 * devicePixelRatio, u.bbox.top + (12 + 13 * (index % 2)) * devicePixelRatio);
     });
+    ctx.restore();
+  }
+
+  /** The scale of the bars above them, over all lines. */
+  function drawScale(u: uPlot): void {
+    if (scale === "") return;
+    const { ctx } = u;
+    ctx.save();
+    ctx.font = `${(LETTERS - 1) * devicePixelRatio}px ${family()}`;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
+    ctx.lineJoin = "round";
+    ctx.lineWidth = 4 * devicePixelRatio;
+    ctx.strokeStyle = inks().paper;
+    ctx.fillStyle = inks().muted;
+    const place: [number, number] = [u.bbox.left + 4 * devicePixelRatio, u.bbox.top + (1 - SPOKE) * u.bbox.height - 5 * devicePixelRatio];
+    ctx.strokeText(scale, ...place);
+    ctx.fillText(scale, ...place);
+    ctx.restore();
+  }
+
+  /** The times below the plot, with a tick each: uPlot would cut those that reach beyond its edges. */
+  function drawTimes(u: uPlot): void {
+    const { ctx } = u;
+    const { left, top, width, height: high } = u.bbox;
+    ctx.save();
+    ctx.font = `${LETTERS * devicePixelRatio}px ${family()}`;
+    ctx.textAlign = "center";
+    ctx.textBaseline = "top";
+    ctx.fillStyle = inks().muted;
+    ctx.strokeStyle = inks().muted;
+    ctx.lineWidth = devicePixelRatio;
+    const place = (step: number): number => u.valToPos(step, "x", true);
+    const labels = labelsIn({ place, width: (text) => ctx.measureText(text).width, from: 0, to: ctx.canvas.width, gap: Math.max(LETTERS * devicePixelRatio, 0.03 * width) });
+    for (const { step, text, middle } of labels) {
+      const x = Math.max(left, Math.min(left + width, place(step)));
+      ctx.beginPath();
+      ctx.moveTo(x, top + high);
+      ctx.lineTo(x, top + high + 4 * devicePixelRatio);
+      ctx.stroke();
+      ctx.fillText(text, middle, top + high + 9 * devicePixelRatio);
+    }
     ctx.restore();
   }
 
@@ -146,14 +211,16 @@ export function chart(report: Report, height: number, label: string, changes: [n
     const stroke = (values: ArrayLike<number>, colour: string, width: number, opacity: number) => svg("path", { d: paths(values), fill: "none", stroke: colour, "stroke-width": width, "stroke-opacity": opacity, "stroke-linecap": "round" });
     const text = (place: [number, number], words: string, anchor: string) => svg("text", { x: place[0], y: place[1], "font-size": 11, fill: muted, "text-anchor": anchor }, words);
     const most = Math.max(1, ...spoke);
+    const scaleText = scale !== "" && svg("text", { x: left + 4, y: high - foot - SPOKE * (high - foot - 8) - 5, "font-size": 11, fill: muted, stroke: INKS.light.paper, "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke" }, scale);
     const inkOf = { accent, shapes, muted };
     return svg(
       "svg",
-      { class: "drawing", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": label },
+      { class: "drawing", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": described },
       ...[0, 0.5, 1].map((part) => low + part * (top - low)).flatMap((value) => [svg("path", { d: `M${left} ${y(value)}H${wide - 10}`, stroke: line }), text([left - 6, y(value) + 4], `${(100 * value).toFixed(top - low < 0.05 ? 1 : 0)}%`, "end")]),
       ...spoke.map((agents, step) => svg("path", { d: `M${x(step).toFixed(1)} ${high - foot}v${((-SPOKE * (high - foot - 8) * agents) / most).toFixed(1)}`, stroke: accent, "stroke-opacity": 0.3, "stroke-width": Math.max(0.5, (0.8 * (wide - left - 10)) / Math.max(1, steps.length)) })),
       ...behind.map((values) => stroke(values, edge, 0.6, Math.max(0.06, Math.min(0.3, 6 / behind.length)))),
       ...named.map(({ values, ink, width }) => stroke(values, inkOf[ink], width, 1)),
+      scaleText,
       text([left, high - 6], shortTime(times[0] ?? ""), "start"),
       times.length > 2 && text([(left + wide - 10) / 2, high - 6], shortTime(times[Math.floor((times.length - 1) / 2)] ?? ""), "middle"),
       times.length > 1 && text([wide - 10, high - 6], shortTime(times[times.length - 1] ?? ""), "end"),
@@ -168,8 +235,7 @@ export function chart(report: Report, height: number, label: string, changes: [n
     plot?.destroy();
     const range = reach();
     const digits = range[1] - range[0] < 0.05 ? 1 : 0;
-    const longest = times.reduce((most, time) => Math.max(most, shortTime(time).length), 0);
-    const axis = { stroke: () => inks().muted, grid: { stroke: () => inks().line, width: 1 }, ticks: { show: false }, font: `12px ${getComputedStyle(host).fontFamily || "sans-serif"}` };
+    const axis = { stroke: () => inks().muted, grid: { stroke: () => inks().line, width: 1 }, ticks: { show: false }, font: `${LETTERS}px ${family()}` };
     plot = new uPlot(
       {
         width: Math.max(200, host.clientWidth || 600),
@@ -177,12 +243,12 @@ export function chart(report: Report, height: number, label: string, changes: [n
         legend: { show: false },
         scales: { x: { time: false, range: [0, Math.max(1, steps.length - 1)] }, y: { range } },
         axes: [
-          { ...axis, size: 32, gap: 9, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: Math.max(90, 9 * longest), values: (_, splits) => splits.map((split) => shortTime(times[split] ?? "")) },
+          { ...axis, size: AXIS, grid: { show: false }, splits: () => [], values: () => [] },
           { ...axis, size: 46, values: (_, splits) => splits.map((split) => `${(split * 100).toFixed(digits)}%`) },
         ],
         series: [{}, ...named.map(({ label: name, ink, width, dash }) => ({ label: name, stroke: () => inks()[ink], width, dash, points: { show: steps.length < 3, size: 5, filter: isolated }, spanGaps: false }))],
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-        hooks: { drawClear: [drawBehind], setCursor: [read] },
+        hooks: { drawClear: [drawBehind], drawAxes: [drawTimes], draw: [drawScale], setCursor: [read] },
       },
       [steps, ...named.map(({ values }) => points(values))] as uPlot.AlignedData,
       host,

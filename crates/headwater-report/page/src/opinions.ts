@@ -1,5 +1,5 @@
 // Opinions over time: the mean, all agents in the background, and the highlighted agent.
-import { chart } from "./chart";
+import { chart, spokeWords } from "./chart";
 import { bdi, el, section } from "./dom";
 import { count, shortTime } from "./numbers";
 import type { Report } from "./report";
@@ -50,7 +50,7 @@ export function opinions(report: Report): { element: HTMLElement; start: () => v
   const element = section(
     "opinions",
     "Opinions over time",
-    `The bold line is the mean over the agents with a post, the bars below it show how many those are, the faint lines are ${report.rows.length > FAINT ? `the first ${FAINT} agents by rank` : "single agents"}${given.merged > 1 ? `; ${given.merged} time steps are merged into one point` : ""}. Gaps are silence.${given.zone ? ` Times are local, ${given.zone}.` : ""}`,
+    `The bold line is the mean over the agents with a post, the bars below it show how many those are${spokeWords(report) === "" ? "" : ` (${spokeWords(report)})`}, the faint lines are ${report.rows.length > FAINT ? `the first ${FAINT} agents by rank` : "single agents"}${given.merged > 1 ? `; ${given.merged} time steps are merged into one point` : ""}. Gaps are silence.${given.zone ? ` Times are local, ${given.zone}.` : ""}`,
     el("div", { class: "tools" }, el("label", { for: "hypothesis" }, "Belief in"), select, el("label", { for: "highlight" }, "Highlight"), pick, choices),
     plot.element,
     list.length > 0 && el("div", {}, el("h3", {}, "What changed"), el("ul", { class: "changes" }, ...list)),

@@ -34,7 +34,7 @@ interface Column {
 const COLUMNS: Column[] = [
   { id: "rank", label: "Rank", help: "By influence; 1 is the most influential. With its 90% interval, where it was computed.", kind: "count", always: true },
   { id: "agent", label: "Agent", help: "Open an agent for the reasons of the rank.", kind: "count", always: true },
-  { id: "share", label: "Share of influence", help: "Share of all influence; the shares sum to 100%, in absolute value where some influences are negative. The thin line is the 90% interval: where the intervals of two agents overlap widely, their order is uncertain.", kind: "share", always: true },
+  { id: "share", label: "Share of influence", help: "Share of all influence; the shares sum to 100%, in absolute value where some influences are negative.", kind: "share", always: true },
   { id: "influence", label: "Influence", help: "Centrality × informativeness.", kind: "number", always: true },
   { id: "centrality", label: "Centrality", help: "Weight that the network gives the agent, directly and through others; sums to one.", kind: "number", always: true },
   { id: "informativeness", label: "Informa\u00ADtiveness", help: "How strongly the agent's own evidence supports the hypothesis the network settles on. Negative where it speaks against.", kind: "number", always: true },
@@ -51,6 +51,10 @@ const COLUMNS: Column[] = [
   { id: "origin", label: "Origin", help: "Share of the network's mean opinion that originates with the agent.", kind: "number", extra: true },
   { id: "error_probability", label: "Error", help: "Probability that the agent's belief favours another hypothesis than the one the network settles on.", kind: "number", extra: true },
 ];
+
+/** What the column of shares has beside its numbers. Bars stand for a finding. */
+const SHARE_BARS = "The thin line is the 90% interval: where the intervals of two agents overlap widely, their order is uncertain.";
+const NO_SHARE_BARS = "With its 90% interval, where it was computed. There are no bars, because nothing shows that the ranking is more than chance.";
 
 const PAGE_SIZES = [25, 50, 100, 200];
 
@@ -70,8 +74,9 @@ const features = tableFeatures({
 });
 
 export function table(report: Report): HTMLElement {
-  const columns = COLUMNS.filter(({ id }) => id === "agent" || report.rows.some((row) => typeof row[id] === "number"));
-  if (!columns.some(({ id }) => id === "share")) columns.splice(2, 0, ...COLUMNS.filter(({ id }) => id === "share"));
+  const columns = COLUMNS.filter(({ id }) => id === "agent" || id === "share" || report.rows.some((row) => typeof row[id] === "number")).map((column) =>
+    column.id === "share" ? { ...column, help: `${column.help} ${report.supported ? SHARE_BARS : NO_SHARE_BARS}` } : column,
+  );
   const helper = createColumnHelper<typeof features, Standing>();
   const numbers = new Intl.Collator(undefined, { numeric: true });
   let size = report.rows.length <= 30 ? report.rows.length || 1 : 25;
@@ -259,7 +264,8 @@ function row(report: Report, standing: Standing, columns: Column[], scale: Scale
     } else if (typeof value !== "number") {
       append(cell, [el("span", { class: "muted" }, "–")]);
     } else if (id === "share") {
-      append(cell, [shareBar(standing, scale), ...shareFigure(standing), interval(standing.row, "share_low", "share_high", "share")]);
+      if (!report.supported) cell.classList.add("muted");
+      append(cell, [report.supported && shareBar(standing, scale), ...shareFigure(standing), interval(standing.row, "share_low", "share_high", "share")]);
     } else if (id === "rank") {
       append(cell, [figure(standing.row ? id : "place", value, kind), interval(standing.row, "rank_low", "rank_high", "count")]);
     } else {

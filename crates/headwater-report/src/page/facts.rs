@@ -3,7 +3,6 @@
 use super::{ReportInput, opinions};
 use headwater::words::{number, percent, within};
 use headwater_discover::{InputFile, RunRecord};
-use headwater_files::show_date;
 use serde_json::Value;
 
 /// Rows of label and value.
@@ -43,8 +42,8 @@ pub(super) fn quality(from: &ReportInput<'_>) -> Rows {
     if let Some(panel) = from.beliefs {
         let (steps, last) = (panel.steps(), panel.steps() - 1);
         add("steps", steps.to_string());
-        add("first step", show_date(panel.times(), 0));
-        add("last step", show_date(panel.times(), last));
+        add("first step", opinions::shown_time(from, panel, 0));
+        add("last step", opinions::shown_time(from, panel, last));
         if let Some(zone) = opinions::zone(from) {
             add("time zone", zone);
         }

@@ -6,7 +6,7 @@ use crate::error::Error;
 use headwater::model::Track;
 use headwater::panel::{Times, probabilities};
 use headwater::{Model, Panel};
-use headwater_files::{show_dates, show_offsets};
+use headwater_files::{show_date, show_dates, show_offsets};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that all series together may take.
@@ -134,16 +134,27 @@ impl Opinions {
     }
 }
 
-/// Every `stride`-th time for people. Where the bins of a run are numbers, a step is the number of a bin: its start is shown.
+/// Every `stride`-th time for people, as [`shown_time`] writes it.
 pub(crate) fn shown_times(from: &ReportInput<'_>, panel: &Panel, stride: usize) -> Vec<String> {
     match (panel.times(), bin_width(from)) {
         (Times::Steps(steps), Some(width)) => {
-            // Bins are whole numbers of millionths.
-            let start = |step: &i64| ((*step as f64 * width * 1e6).round() / 1e6).to_string();
-            steps.iter().step_by(stride.max(1)).map(start).collect()
+            steps.iter().step_by(stride.max(1)).map(|step| bin_start(*step, width)).collect()
         }
         (times, _) => show_dates(times, stride),
     }
+}
+
+/// A time for people. Where the bins of a run are numbers, a step is the number of a bin: its start is shown.
+pub(crate) fn shown_time(from: &ReportInput<'_>, panel: &Panel, step: usize) -> String {
+    match (panel.times(), bin_width(from)) {
+        (Times::Steps(steps), Some(width)) => bin_start(steps[step], width),
+        (times, _) => show_date(times, step),
+    }
+}
+
+/// Bins are whole numbers of millionths.
+fn bin_start(step: i64, width: f64) -> String {
+    ((step as f64 * width * 1e6).round() / 1e6).to_string()
 }
 
 /// How long a bin of the run is, where times are plain numbers.
