@@ -207,7 +207,7 @@ export function sample({
     verdict: {
       outcome,
       ...(measured && { test, p_value: graph ? 0.004 : supported ? 0.024 : 0.61 }), common_news_excluded: measured && supported && graph,
-      ...(measured && graph && { tested: ["Tests beside it that never decide: without groups and guard, which homophily alone passes: p = 0.001; circular shifts, which common news alone passes: p = 0.005; direction, followers after followed more than the reverse: p = 0.210."] }),
+      ...(measured && graph && { tested: ["Simpler tests beside this one never decide, because each of them can give a small p-value where nobody listens:", "Timing: do accounts change just after those they follow, more than when all series are shifted against each other in time? p = 0.005. Cannot exclude news that reaches many accounts at about the same time."] }),
       headline: !measured ? `${top.agent} ranks first; whether these agents influence each other was not tested.` : supported ? `${top.agent} is the most influential agent with ${(100 * top.share).toFixed(1)} % of all influence.` : "No evidence that these agents influence each other.",
       text: measured ? text : "Not tested: there is no forecast of held-out steps, so nothing here shows whether these agents listen to each other.",
       sure: measured ? [`In 90 % of the resamples ${top.agent} has a share of influence between ${(100 * top.share_low).toFixed(1)} % and ${(100 * top.share_high).toFixed(1)} %.`, `${top.agent} was among the first three in ${(100 * top.top_k_probability).toFixed(0)} % of 200 resamples.`] : [],

@@ -109,11 +109,15 @@ fn text(found: &GraphTest, ahead: Option<&str>) -> String {
     );
     let p = |p: Option<f64>| p.map_or("–".to_owned(), |p| format!("{p:.3}"));
     let row = |name: &str, meaning: &str, p: String| vec![name.to_owned(), meaning.to_owned(), p];
-    let mut rows = vec![row("the test", "decides", p(Some(found.p_value)))];
+    let mut rows =
+        vec![row("the test", "decides: along this graph, beyond groups and common news", p(Some(found.p_value)))];
     if found.null == GraphNull::RewiredGraphs {
-        rows.push(row("unguarded", "without groups and guard: homophily alone passes", p(found.unguarded_p)));
-        rows.push(row("shifts", "circular shifts in time: common news alone passes", p(found.shift_p)));
-        rows.push(row("direction", "followers after followed more than the reverse", p(found.direction_p)));
+        let beside = [
+            ("connections", "more than along random ones; like accounts alone can do it", found.unguarded_p),
+            ("timing", "more than when shifted in time; common news alone can do it", found.shift_p),
+            ("direction", "more than the reverse; hubs that read first can do it", found.direction_p),
+        ];
+        rows.extend(beside.map(|(name, meaning, value)| row(name, meaning, p(value))));
     }
     text += &table(&["", "meaning", "p"], 2, rows);
     let excess = match found.null {

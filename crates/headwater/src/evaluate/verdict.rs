@@ -20,6 +20,26 @@ const LEVEL: f64 = 0.05;
 const COMMON_NEWS: &str =
     "Common news was not excluded: accounts that read the same news at different times pass this test as well.";
 
+/// What introduces the tests beside the graph test.
+const NEVER_DECIDE: &str =
+    "Simpler tests beside this one never decide, because each of them can give a small p-value where nobody listens:";
+
+/// Their questions, and what a small p-value cannot exclude: without groups and guard, circular shifts, direction.
+const BESIDE: [(&str, &str); 3] = [
+    (
+        "Connections: do accounts change after those they follow, more than after accounts to which they are connected at random?",
+        "that accounts who are alike follow each other and react to the same news in the same way",
+    ),
+    (
+        "Timing: do accounts change just after those they follow, more than when all series are shifted against each other in time?",
+        "news that reaches many accounts at about the same time",
+    ),
+    (
+        "Direction: do accounts change after those they follow, more than those they follow change after them?",
+        "that the accounts with many followers read the same news first",
+    ),
+];
+
 /// Outcome of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -291,19 +311,20 @@ impl Verdict {
             let accounts = count(test.left_out, "account");
             lines.push(format!("Left out: {accounts} that speak too rarely or never change."));
         }
-        let beside = [
-            (test.unguarded_p, "without groups and guard, which homophily alone passes"),
-            (test.shift_p, "circular shifts, which common news alone passes"),
-            (test.direction_p, "direction, followers after followed more than the reverse"),
-        ];
-        let beside: Vec<String> =
-            beside.into_iter().filter_map(|(p, name)| Some(format!("{name}: p = {:.3}", p?))).collect();
+        let beside = BESIDE.iter().zip([test.unguarded_p, test.shift_p, test.direction_p]);
+        let beside: Vec<String> = beside
+            .filter_map(|((question, not), p)| Some(format!("{question} p = {:.3}. Cannot exclude {not}.", p?)))
+            .collect();
         if !beside.is_empty() {
-            lines.push(format!("Tests beside it that never decide: {}.", beside.join("; ")));
+            lines.push(NEVER_DECIDE.to_owned());
+            lines.extend(beside);
         }
         if let Some(skill) = &self.skill {
             let shifts = self.shifts_p_value.map_or(String::new(), |p| format!("; permutation test p = {p:.3}"));
-            lines.push(format!("Forecast skill, which does not decide either: {}{shifts}.", SkillText(skill)));
+            lines.push(format!(
+                "Forecasts, which do not decide either: {}{shifts}. Cannot exclude news that reaches many accounts.",
+                SkillText(skill)
+            ));
         }
         if let Some(SignificantAgents { count, of }) = self.significant {
             lines.push(significant_text(count, of));
@@ -505,8 +526,11 @@ mod tests {
             [
                 "Tested: 25 accounts, 150 edges, 80 time steps, 45.0% silent; 4 groups found in the graph.",
                 "Left out: 2 accounts that speak too rarely or never change.",
-                "Tests beside it that never decide: without groups and guard, which homophily alone passes: p = 0.005; circular shifts, which common news alone passes: p = 0.010; direction, followers after followed more than the reverse: p = 0.250.",
-                "Forecast skill, which does not decide either: on 9 held-out steps the network's forecasts are 20.0 % worse than each agent's own past and 10.0 % worse than no change; permutation test p = 0.600.",
+                NEVER_DECIDE,
+                "Connections: do accounts change after those they follow, more than after accounts to which they are connected at random? p = 0.005. Cannot exclude that accounts who are alike follow each other and react to the same news in the same way.",
+                "Timing: do accounts change just after those they follow, more than when all series are shifted against each other in time? p = 0.010. Cannot exclude news that reaches many accounts at about the same time.",
+                "Direction: do accounts change after those they follow, more than those they follow change after them? p = 0.250. Cannot exclude that the accounts with many followers read the same news first.",
+                "Forecasts, which do not decide either: on 9 held-out steps the network's forecasts are 20.0 % worse than each agent's own past and 10.0 % worse than no change; permutation test p = 0.600. Cannot exclude news that reaches many accounts.",
                 "1 of 2 agents are significant at 5 % after Benjamini–Hochberg.",
                 "More than 70 % of the steps are silent; listening is then found only among many accounts over many steps.",
             ]
