@@ -364,7 +364,7 @@ test("a page without support shows no findings", () =>
   }));
 
 for (const [width, viewport] of Object.entries(WIDTHS)) {
-  for (const name of ["unsupported", "bare", "twenty"]) {
+  for (const name of ["unsupported", "bare", "alone"]) {
     test(`bars of shares stand beside findings alone: ${name}, ${width}`, () =>
       visit(name, { viewport }, async (page, data) => {
         const supported = data.verdict.outcome === "supported";
@@ -468,6 +468,25 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
         assert.ok((await page.locator("#opinions .paper-only svg").textContent()).includes(wanted), "on paper");
       }));
   }
+}
+
+for (const name of ["sixhours", "morning", "numbers"]) {
+  test(`labels and bars of the chart are inside of it on paper: ${name}`, () =>
+    visit(name, {}, async (page, data) => {
+      await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+      await page.emulateMedia({ media: "print" });
+      const { labels, bars, wide } = await page.locator("#opinions .paper-only svg").evaluate((drawing) => {
+        const box = (mark) => (({ x, width }) => ({ text: mark.textContent, from: x, to: x + width }))(mark.getBBox());
+        const foot = drawing.viewBox.baseVal.height - 10;
+        return { labels: [...drawing.querySelectorAll("text")].filter((mark) => mark.getBBox().y + mark.getBBox().height > foot).map(box), bars: [...drawing.querySelectorAll("rect")].map(box), wide: drawing.viewBox.baseVal.width };
+      });
+      const told = labels.map(({ text, from, to }) => `${text} at ${from.toFixed(0)}…${to.toFixed(0)} of ${wide}`);
+      assert.ok(labels.length >= 3, `${told}`);
+      for (const [index, { from, to }] of labels.entries()) assert.ok(from >= 0 && to <= wide && (index === 0 || from > labels[index - 1].to + 4), `${told}`);
+      assert.equal(bars.length, data.opinions.times.length);
+      // Places are written with one digit.
+      assert.ok(Math.min(...bars.map(({ from }) => from)) >= 45.9 && Math.max(...bars.map(({ to }) => to)) <= wide - 9.9, "a bar over the axis");
+    }));
 }
 
 /** Paths of a PDF that are stroked, by their number of straight pieces. */

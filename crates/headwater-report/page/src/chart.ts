@@ -212,18 +212,22 @@ export function chart(report: Report, height: number, label: string, changes: [n
     const text = (place: [number, number], words: string, anchor: string) => svg("text", { x: place[0], y: place[1], "font-size": 11, fill: muted, "text-anchor": anchor }, words);
     const most = Math.max(1, ...spoke);
     const scaleText = scale !== "" && svg("text", { x: left + 4, y: high - foot - SPOKE * (high - foot - 8) - 5, "font-size": 11, fill: muted, stroke: INKS.light.paper, "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke" }, scale);
+    const bar = Math.max(0.5, (0.8 * (wide - left - 10)) / Math.max(1, steps.length));
     const inkOf = { accent, shapes, muted };
     return svg(
       "svg",
       { class: "drawing", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": described },
       ...[0, 0.5, 1].map((part) => low + part * (top - low)).flatMap((value) => [svg("path", { d: `M${left} ${y(value)}H${wide - 10}`, stroke: line }), text([left - 6, y(value) + 4], `${(100 * value).toFixed(top - low < 0.05 ? 1 : 0)}%`, "end")]),
-      ...spoke.map((agents, step) => svg("path", { d: `M${x(step).toFixed(1)} ${high - foot}v${((-SPOKE * (high - foot - 8) * agents) / most).toFixed(1)}`, stroke: accent, "stroke-opacity": 0.3, "stroke-width": Math.max(0.5, (0.8 * (wide - left - 10)) / Math.max(1, steps.length)) })),
+      ...spoke.map((agents, step) => {
+        const [from, to] = [Math.max(left, x(step) - bar / 2), Math.min(wide - 10, x(step) + bar / 2)];
+        const tall = (SPOKE * (high - foot - 8) * agents) / most;
+        return svg("rect", { x: from.toFixed(1), y: (high - foot - tall).toFixed(1), width: (to - from).toFixed(1), height: tall.toFixed(1), fill: accent, "fill-opacity": 0.3 });
+      }),
       ...behind.map((values) => stroke(values, edge, 0.6, Math.max(0.06, Math.min(0.3, 6 / behind.length)))),
       ...named.map(({ values, ink, width }) => stroke(values, inkOf[ink], width, 1)),
       scaleText,
-      text([left, high - 6], shortTime(times[0] ?? ""), "start"),
-      times.length > 2 && text([(left + wide - 10) / 2, high - 6], shortTime(times[Math.floor((times.length - 1) / 2)] ?? ""), "middle"),
-      times.length > 1 && text([wide - 10, high - 6], shortTime(times[times.length - 1] ?? ""), "end"),
+      // Letters of this size are at most so wide.
+      ...labelsIn({ place: x, width: (words) => 6.6 * words.length, from: 0, to: wide, gap: 28 }).map(({ text: words, middle }) => text([middle, high - 6], words, "middle")),
     );
   }
   const onPaper = (): void => paper.replaceChildren(drawing());
