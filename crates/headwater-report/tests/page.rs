@@ -36,8 +36,7 @@ fn world(agents: usize, steps: usize, edge_probability: f64) -> (Panel, Model, R
     ranking.add_intervals(&intervals, &model.roster).unwrap();
     let p_values = (0..agents).map(|agent| (agent + 1) as f64 / 201.0).collect();
     let edges = (0..agents * agents).map(|cell| (cell % 201 + 1) as f64 / 201.0).collect();
-    let mut found = Significance::new(p_values, edges, Some(0.01), 200);
-    found.shifted_skill = (0..200).map(|draw| f64::from(draw) / 1e4 - 0.03).collect();
+    let found = Significance::new(p_values, edges, Some(0.01), 200);
     ranking.add_significance(&found, &model).unwrap();
     (panel, model, ranking)
 }

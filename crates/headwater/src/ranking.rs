@@ -72,9 +72,6 @@ pub struct Ranking {
     /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// Forecast skill of circular shifts, for the power of the test.
-    #[serde(skip)]
-    shifted_skill: Vec<f64>,
 }
 
 /// Kind of the intervals of a ranking.
@@ -317,7 +314,6 @@ impl Ranking {
             edges: None,
             power: None,
             notes: notes(model, found),
-            shifted_skill: Vec::new(),
         };
         ranking.add_posterior(model, TOP)?;
         Ok(ranking)
@@ -398,7 +394,7 @@ impl Ranking {
     /// left without.
     pub fn add_power(&mut self, panel: &Panel, model: &Model, seed: u64) -> Result<(), Error> {
         if self.verdict.outcome == Outcome::NoEvidence && self.verdict.test == Some(DecidingTest::CircularShifts) {
-            self.power = shift_power(panel, model, &self.shifted_skill, seed)?;
+            self.power = shift_power(panel, model, seed)?;
         }
         Ok(())
     }
@@ -427,7 +423,6 @@ impl Ranking {
             row.p_value = Some(found.agents[model.roster.agent(&row.agent)?]);
         }
         self.verdict = std::mem::take(&mut self.verdict).with_significance(found);
-        self.shifted_skill.clone_from(&found.shifted_skill);
         self.edges = Some(edges(model, found));
         Ok(())
     }

@@ -249,7 +249,7 @@ fn tested(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
     if test == DecidingTest::CircularShifts {
         tested.push(match &from.ranking.power {
             Some(power) => power.to_string(),
-            None => "How strong an effect would have been found was not simulated: that takes at least 19 shifts and 20 steps, and not so many agents and steps that it would take long.".to_owned(),
+            None => "How strong an effect would have been found was not simulated: that takes at least 20 steps, and not so many agents and steps that it would take long.".to_owned(),
         });
     }
     if let Some(panel) = from.beliefs {

@@ -52,15 +52,12 @@ pub struct Significance {
     /// Circular shifts compared with.
     #[serde(alias = "rotations")]
     pub shifts: usize,
-    /// Their forecast skill against each agent's own past, where measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shifted_skill: Vec<f64>,
 }
 
 impl Significance {
     /// P-values of the agents, of the weights column by column, and of the skill, from this many shifts.
     pub fn new(agents: Vec<f64>, edges: Vec<f64>, skill: Option<f64>, shifts: usize) -> Self {
-        Significance { agents, edges, skill, shifts, shifted_skill: Vec::new() }
+        Significance { agents, edges, skill, shifts }
     }
 }
 
@@ -147,7 +144,6 @@ impl<'a> CircularShifts<'a> {
                 .collect(),
             skill: observed.skill.map(|skill| p(skill, &|draw| draw.skill.unwrap_or(f64::NEG_INFINITY))),
             shifts: draws.len(),
-            shifted_skill: draws.iter().filter_map(|draw| draw.skill).collect(),
         }
     }
 }
