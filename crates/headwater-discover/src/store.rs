@@ -10,7 +10,7 @@
 use crate::lock::{FolderLock, LOCK_FILE};
 use crate::record::{InputFile, RunRecord, StageFiles, StageName, StageTiming, sha256_of_file, stage_key};
 use crate::{Discovery, Error};
-use headwater_files::{create_folder, sync_folder, write_bytes, write_json};
+use headwater_files::{create_folder, move_file, sync_folder, write_bytes, write_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -233,13 +233,15 @@ impl Store {
             // A folder without the records of its stages could not be finished later.
             for (name, record, _) in self.done.iter().filter(|(name, ..)| !folder.record_path(*name).exists()) {
                 write_json(&folder.record_path(*name), record)?;
+        // Where the record of an earlier run waits, so that the new one keeps its permissions.
+        let record_draft = folder.work.join(RUN_FILE);
             }
             // Until all files are there, a record that says so would be wrong.
             if record_path.exists() {
-                std::fs::remove_file(&record_path).map_err(|error| io(&record_path, error))?;
+                std::fs::rename(&record_path, &record_draft).map_err(|error| io(&record_path, error))?;
                 sync_folder(&folder.out)?;
             }
-            std::fs::rename(&from, &to).map_err(|error| io(&to, error))?;
+            move_file(&from, &to)?;
             if position == 0 {
                 stop_after("write");
             }
@@ -247,7 +249,9 @@ impl Store {
         sync_folder(&folder.out)?;
         let seconds = rounded(started.elapsed().as_secs_f64());
         run.timings.insert("write".to_owned(), StageTiming { seconds, reused: false });
-        write_json(&record_path, run)?;
+        write_json(&record_draft, run)?;
+        move_file(&record_draft, &record_path)?;
+        sync_folder(&folder.out)?;
         folder.remove_work()?;
         self.unlock();
         Ok(())

@@ -97,11 +97,7 @@ impl AtomicFile {
         remove_orphans(folder, &prefix);
         let refused = |error| Error::io(path, "cannot write into its folder")(plain(error));
         let file = hidden_neighbour(folder, &prefix).map_err(refused)?;
-        if let Ok(found) = found {
-            file.as_file()
-                .set_permissions(found.permissions())
-                .map_err(Error::io(path, "cannot keep its permissions"))?;
-        }
+        keep_permissions(path, file.path())?;
         let target = Target::Hidden(BufWriter::with_capacity(1 << 20, file), place);
         Ok(AtomicFile { path: path.to_owned(), target })
     }
@@ -141,6 +137,22 @@ impl AtomicFile {
                 copied.map(drop).map_err(Error::io(&self.path, "cannot write"))
             }
         }
+    }
+}
+
+/// Gives a complete file its place, where an existing file is replaced and keeps its permissions. Both are on one file system,
+/// and the folder is not synced: see [`sync_folder`].
+pub fn move_file(from: &Path, to: &Path) -> Result<(), Error> {
+    keep_permissions(to, from)?;
+    std::fs::rename(from, to).map_err(Error::io(to, "cannot replace"))
+}
+
+/// Gives a file the permissions of the one that it will replace, if there is one.
+fn keep_permissions(replaced: &Path, file: &Path) -> Result<(), Error> {
+    match std::fs::metadata(replaced) {
+        Ok(found) if found.is_file() => std::fs::set_permissions(file, found.permissions())
+            .map_err(Error::io(replaced, "cannot keep its permissions")),
+        _ => Ok(()),
     }
 }
 
@@ -324,6 +336,24 @@ mod tests {
         names.sort();
         // Other names are not ours to judge.
         assert_eq!(names, [".a.json.mine.tmp", ".b.json.abc123.tmp", "a.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_moved_file_keeps_the_permissions_of_the_one_it_replaces() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (new, place) = (folder.path().join("new.txt"), folder.path().join("place.txt"));
+        let mode = || std::fs::metadata(&place).unwrap().permissions().mode() & 0o777;
+        for (before, wanted) in [(None, 0o640), (Some(0o600), 0o600), (Some(0o444), 0o444)] {
+            std::fs::write(&new, "new").unwrap();
+            std::fs::set_permissions(&new, PermissionsExt::from_mode(0o640)).unwrap();
+            if let Some(before) = before {
+                std::fs::set_permissions(&place, PermissionsExt::from_mode(before)).unwrap();
+            }
+            move_file(&new, &place).unwrap();
+            assert_eq!((mode(), new.exists()), (wanted, false));
+        }
     }
 
     #[cfg(unix)]

@@ -88,6 +88,24 @@ mod unix {
     }
 
     #[test]
+    fn files_of_a_finished_run_keep_their_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = Place::new();
+        place.write("posts.csv", posts(30));
+        place.done(DISCOVER);
+        let names = files(&place.path("a"));
+        names.iter().for_each(|name| place.set_mode(&format!("a/{name}"), 0o600));
+        place.done(&format!("{DISCOVER} --bin 36h"));
+        // A run that reuses everything writes its record again.
+        place.done(&format!("{DISCOVER} --bin 36h"));
+        assert_eq!(files(&place.path("a")), names);
+        for name in names {
+            let mode = std::fs::metadata(place.path(&format!("a/{name}"))).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+    }
+
+    #[test]
     fn a_limit_of_the_system_is_an_error() {
         let place = Place::new();
         let output = shell(&place, "ulimit -f 8; \"$HEADWATER\" simulate --agents 20 --steps 2000 --out w --as npy -q");
