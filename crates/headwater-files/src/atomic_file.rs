@@ -72,16 +72,17 @@ impl AtomicFile {
     }
 
     fn create_with(path: &Path, pipe: impl Fn(File) -> std::io::Result<Target>) -> Result<Self, Error> {
-        let place = followed(path)?;
-        let found = std::fs::metadata(&place);
+        let found = std::fs::metadata(path);
         if found.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
             return Err(Error::file(path, "is a folder; a file name is needed"));
         }
+        // By the name given: what links such as /dev/stdout lead to may have no name.
         if found.as_ref().is_ok_and(|found| !found.is_file()) {
-            let file = File::options().write(true).open(&place).map_err(Error::io(path, "cannot write"))?;
+            let file = File::options().write(true).open(path).map_err(Error::io(path, "cannot write"))?;
             let target = pipe(file).map_err(Error::io(path, "cannot write"))?;
             return Ok(AtomicFile { path: path.to_owned(), target });
         }
+        let place = followed(path)?;
         let folder = folder_of(&place);
         match std::fs::metadata(folder) {
             Ok(found) if found.is_dir() => {}
@@ -353,6 +354,26 @@ mod tests {
             }
             move_file(&new, &place).unwrap();
             assert_eq!((mode(), new.exists()), (wanted, false));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_without_a_name_is_written_directly() {
+        use std::io::Read;
+        use std::os::fd::AsRawFd;
+        for seekable in [false, true] {
+            let (mut reader, writer) = std::io::pipe().unwrap();
+            let path = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+            AtomicFile::check(&path).unwrap();
+            let create = if seekable { AtomicFile::create_seekable } else { AtomicFile::create };
+            let mut file = create(&path).unwrap();
+            file.write_all(b"whole").unwrap();
+            file.commit().unwrap();
+            drop(writer);
+            let mut read = String::new();
+            reader.read_to_string(&mut read).unwrap();
+            assert_eq!(read, "whole");
         }
     }
 

@@ -88,6 +88,27 @@ mod unix {
     }
 
     #[test]
+    fn results_go_through_pipes_without_a_name() {
+        let place = Place::new();
+        place.done("simulate --agents 4 --steps 30 --out w --as csv -q");
+        place.write("posts.csv", "user,time,text\nann,2024-05-01,good\n");
+        let runs = [
+            ("learn w/beliefs.csv -q", ">(cat > read; mv read all)"),
+            ("score posts.csv -q", "/dev/stdout | cat > read; mv read all"),
+        ];
+        for (command, pipe) in runs {
+            place.done(&format!("{command} --out file"));
+            let script = format!(
+                "\"$HEADWATER\" {command} --out {pipe}; for i in $(seq 100); do test -e all && exit 0; sleep 0.1; done; exit 1"
+            );
+            let output = shell(&place, &script);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(place.read("all"), place.read("file"));
+            std::fs::remove_file(place.path("all")).unwrap();
+        }
+    }
+
+    #[test]
     fn files_of_a_finished_run_keep_their_permissions() {
         use std::os::unix::fs::PermissionsExt;
         let place = Place::new();
