@@ -44,7 +44,7 @@ pub(crate) struct DiscoverArgs {
     /// Output folder
     #[arg(help_heading = RUN, display_order = 0, long, value_name = "DIR")]
     out: PathBuf,
-    /// Replace results of other posts in the output folder
+    /// Replace results of other inputs (posts, graph, lists of users or groups) in the output folder
     #[arg(help_heading = RUN, long)]
     force: bool,
     /// Replace user names by keyed hashes in all output; the file contains the key
