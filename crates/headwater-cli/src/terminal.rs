@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use headwater::learn::posterior::SAMPLING;
 use headwater::progress::{Progress, ProgressState};
-pub(crate) use headwater::words::{count, number, percent, short};
+pub(crate) use headwater::words::{count, number, percent, percent_range, short};
 use headwater_files::CsvText;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;

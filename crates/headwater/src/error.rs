@@ -1,5 +1,6 @@
 //! The error type of the library. Every message says what was met and what is wanted.
 
+use crate::words::exact;
 use thiserror::Error;
 
 /// Errors of this library.
@@ -182,5 +183,5 @@ pub(crate) fn require(
     if holds {
         return Ok(());
     }
-    Err(Error::Parameter { name, value: value.to_string(), range })
+    Err(Error::Parameter { name, value: exact(value), range })
 }

@@ -362,6 +362,10 @@ fn intervals_and_p_values_are_there_when_asked_for() {
     let table = place.done(trust);
     assert!(table.contains("90% share") && table.lines().all(|line| line.chars().count() <= 80), "{table}");
     assert!(place.refused("rank m.json --bootstrap 200", 2).contains("--beliefs"));
+    // None, as in discover.
+    let plain = "rank m.json --beliefs w/beliefs.parquet";
+    assert_eq!(place.done(&format!("{plain} --bootstrap 0 --null 0")), place.done(plain));
+    assert!(place.refused(&format!("{plain} --null 3"), 2).contains("must be 0, or from 20 to 100000"));
     // Series that nobody listened to.
     let mut rotated = String::from("time,agent,h0,h1\n");
     for step in 0..150 {
@@ -391,6 +395,13 @@ fn batches_longer_than_the_beliefs_forecast_nothing() {
     };
     assert_eq!(skill(1)["steps"], 1500);
     assert_eq!(skill(1400)["steps"], 1351, "two whole batches end at step 2850, half-way is 1500");
+}
+
+#[test]
+fn numbers_in_messages_are_short() {
+    let place = with_world("");
+    let told = place.refused("learn w/beliefs.parquet --out m.json --method gsl --adaptation 1e-300", 2);
+    assert!(told.contains("1e-300") && !told.contains("0.0000000000"), "{told}");
 }
 
 #[test]
@@ -819,7 +830,10 @@ fn quiet_means_results_only() {
 fn the_demo_finds_the_influencer_in_posts_and_the_network_in_beliefs() {
     let place = Place::new();
     let text = place.done("demo --out d");
-    assert!(text.starts_with("Supported. Opinion travels along this graph more than along graphs like it: p"), "{text}");
+    assert!(
+        text.starts_with("Supported. Opinion travels along this graph more than along graphs like it: p"),
+        "{text}"
+    );
     assert!(text.lines().any(|line| line.starts_with("1 mira ")), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let flat = text.replace('\n', " ");
