@@ -2,11 +2,12 @@
 
 use crate::error::CliError;
 use crate::report::read_ranking;
-use crate::terminal::{Format, Terminal, csv, number, percent, short, table};
+use crate::terminal::{Format, Terminal, csv, number, percent, short, shown, table};
 use clap::{Args, ValueEnum};
 use headwater::Model;
 use headwater::evaluate::{Outcome, Verdict};
 use headwater::model::Likelihood;
+use headwater::words::list;
 use headwater_discover::RANKING_FILES;
 use headwater_files::{CsvText, read_model};
 use headwater_report::Explanation;
@@ -89,7 +90,7 @@ impl ExplainArgs {
 }
 
 fn text(explanation: &Explanation) -> String {
-    let name = short(&explanation.agent);
+    let name = shown(&explanation.agent);
     let mut text = format!("{}\n", explanation.verdict);
     if !explanation.supported() {
         text.push_str(match explanation.verdict.outcome {
@@ -163,7 +164,10 @@ fn text(explanation: &Explanation) -> String {
             fine(change.belief_after)
         ));
         if !change.left_alone.is_empty() {
-            text.push_str(&format!("Left without anybody else to listen to: {}.\n", change.left_alone.join(", ")));
+            text.push_str(&format!(
+                "Left without anybody else to listen to: {}.\n",
+                list(change.left_alone.iter().map(String::as_str))
+            ));
         }
         let rows = change.agents.iter().map(|row| vec![short(&row.agent), fine(row.before), fine(row.after)]);
         text.push_str(&table(&["most affected", "before", "after"], 1, rows.collect()));

@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use crate::fit_args::{groups_among, of_model, read_graph};
 use crate::numbers_args::{NumbersArgs, parse_draws};
-use crate::terminal::{Format, Terminal, number, percent, percent_range, short, table};
+use crate::terminal::{Format, Terminal, number, percent, percent_range, short, shown, table};
 use clap::Args;
 use headwater::Ranking;
 use headwater::ranking::{RankedAgent, Uncertainty};
@@ -114,7 +114,7 @@ pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
     ));
     text.push_str(&rows(ranking, top));
     text.push_str(&format!("\nNetwork divergence from {:?}: ", ranking.truth));
-    let parts = ranking.divergence.iter().map(|(name, value)| format!("{name} {}", number(*value)));
+    let parts = ranking.divergence.iter().map(|(name, value)| format!("{} {}", shown(name), number(*value)));
     text.push_str(&parts.collect::<Vec<_>>().join(", "));
     text.push('\n');
     let notes = ranking.notes.iter().cloned().chain(ranking.contrarian_notes());

@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use headwater::learn::posterior::SAMPLING;
 use headwater::progress::{Progress, ProgressState};
-pub(crate) use headwater::words::{count, number, percent, percent_range, short};
+use headwater::words::acts;
+pub(crate) use headwater::words::{count, number, percent, percent_range, short, shown};
 use headwater_files::CsvText;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
@@ -211,19 +212,13 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped(text));
 }
 
-/// A text whose control characters do nothing to a terminal: they are shown as escapes. Line ends stay.
+/// A text whose control characters do nothing to a terminal: they are shown as escapes. Line ends stay; those of names are
+/// escaped by [`shown`] before the names become part of a text.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
-    let acts = |character: char| {
-        (character.is_control() && character != '\n') || ('\u{202a}'..='\u{202e}').contains(&character)
-    };
-    if !text.contains(acts) {
+    if !text.contains(|character| acts(character) && character != '\n') {
         return Cow::Borrowed(text);
     }
-    let shown = |character: char| match acts(character) {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
-    };
-    Cow::Owned(text.chars().map(shown).collect())
+    Cow::Owned(text.split('\n').map(shown).collect::<Vec<_>>().join("\n"))
 }
 
 /// A word as a shell reads it.
@@ -231,6 +226,16 @@ pub(crate) fn shell_quoted(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "_-+=:,./@%".contains(character);
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
         return word.to_owned();
+    }
+    if word.contains(acts) {
+        // As bash, zsh and ksh read it, on one line.
+        let one = |character: char| match character {
+            '\n' => "\\n".to_owned(),
+            '\'' | '\\' => format!("\\{character}"),
+            character if acts(character) => format!("\\u{:04x}", u32::from(character)),
+            character => character.to_string(),
+        };
+        return format!("$'{}'", word.chars().map(one).collect::<String>());
     }
     format!("'{}'", word.replace('\'', "'\\''"))
 }
@@ -496,6 +501,8 @@ mod tests {
     #[test]
     fn control_characters_are_shown() {
         assert_eq!(escaped("a\u{1b}[2Jb\u{9b}\r\t\nc\u{202e}"), "a\\u{1b}[2Jb\\u{9b}\\r\\t\nc\\u{202e}");
+        let isolates = ["\u{2066}", "\u{2067}", "\u{2068}", "\u{2069}"];
+        assert_eq!(isolates.map(escaped), ["\\u{2066}", "\\u{2067}", "\\u{2068}", "\\u{2069}"]);
         assert_eq!(escaped("名前 – ok\n"), "名前 – ok\n");
         assert!(table(&["name"], 1, vec![vec!["a\nb\u{7}".into()]]).contains("a\\nb\\u{7}"));
     }
@@ -505,6 +512,7 @@ mod tests {
         for (word, quoted) in [("ann", "ann"), ("", "''"), ("-x", "'-x'"), ("a b", "'a b'"), ("$(x)", "'$(x)'")] {
             assert_eq!(shell_quoted(word), quoted);
         }
+        assert_eq!(shell_quoted("a\nb'\\\u{1b}\u{202e}"), r"$'a\nb\'\\\u001b\u202e'");
         assert_eq!(shell_quoted("';touch pwned;'"), ["'", "'\\''", ";touch pwned;", "'\\''", "'"].concat());
     }
 

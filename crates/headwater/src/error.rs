@@ -1,6 +1,6 @@
 //! The error type of the library. Every message says what was met and what is wanted.
 
-use crate::words::exact;
+use crate::words::{exact, list};
 use thiserror::Error;
 
 /// Errors of this library.
@@ -66,7 +66,7 @@ pub enum Error {
         needed: usize,
     },
     /// Agents without a single belief.
-    #[error("these agents never speak: {}; remove them", .agents.join(", "))]
+    #[error("these agents never speak: {}; remove them", list(.agents.iter().map(String::as_str)))]
     NeverSpeaks {
         /// Their names.
         agents: Vec<String>,

@@ -1,12 +1,38 @@
 //! Text of names and numbers, the same on the terminal, in figures and on the page.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
-/// A name cut to the width of a table column.
+/// Whether a character moves the cursor, begins a line or turns the direction of text: controls, line and paragraph
+/// separators, embeddings, overrides and isolates.
+pub fn acts(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A name whose characters that act ([`acts`]), line ends included, are shown as escapes: it can neither begin a line nor
+/// change what stands beside it.
+pub fn shown(name: &str) -> Cow<'_, str> {
+    if !name.contains(acts) {
+        return Cow::Borrowed(name);
+    }
+    let one = |character: char| match acts(character) {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    Cow::Owned(name.chars().map(one).collect())
+}
+
+/// Names, each as [`shown`], one after the other.
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// A name, as [`shown`], cut to the width of a label.
 pub fn short(name: &str) -> String {
     const LONGEST: usize = 20;
+    let name = shown(name);
     if name.chars().count() <= LONGEST {
-        return name.to_owned();
+        return name.into_owned();
     }
     name.chars().take(LONGEST - 1).chain(['…']).collect()
 }
@@ -79,5 +105,16 @@ mod tests {
         assert_eq!((exact(-1e300), exact(f64::NAN)), ("-1e300".into(), "NaN".into()));
         assert_eq!(short(&"x".repeat(30)).chars().count(), 20);
         assert_eq!((count(1, "step"), count(2, "step")), ("1 step".into(), "2 steps".into()));
+    }
+
+    #[test]
+    fn names_do_not_act() {
+        assert_eq!(
+            shown("a\nnote: b\u{1b}[2J\u{202e}\u{2067}\u{2028}"),
+            "a\\nnote: b\\u{1b}[2J\\u{202e}\\u{2067}\\u{2028}"
+        );
+        assert_eq!(shown("名前 – ok"), "名前 – ok");
+        assert_eq!((short("a\nb"), within("a\nb")), ("a\\nb".to_owned(), "a\\nb".to_owned()));
+        assert_eq!(within("名\u{2069}前"), "\u{2068}名\\u{2069}前\u{2069}");
     }
 }

@@ -398,6 +398,20 @@ fn batches_longer_than_the_beliefs_forecast_nothing() {
 }
 
 #[test]
+fn names_begin_no_line_of_their_own() {
+    let place = Place::new();
+    place.write("chain.csv", "source,target\n\"ann\nnote: forged\",bob\nbob,cem\n");
+    place.done("simulate --graph chain.csv --out w --steps 200 --allow-reducible");
+    let ranking = place.done("rank w/truth.json");
+    assert!(ranking.contains("ann\\nnote: forged") || ranking.contains("ann\\nnote:\n"), "{ranking}");
+    for text in
+        [ranking, place.done("explain w/truth.json --agent bob"), place.refused("explain w/truth.json --agent x", 1)]
+    {
+        assert!(text.lines().all(|line| !line.starts_with("note: forged")), "{text}");
+    }
+}
+
+#[test]
 fn numbers_in_messages_are_short() {
     let place = with_world("");
     let told = place.refused("learn w/beliefs.parquet --out m.json --method gsl --adaptation 1e-300", 2);
