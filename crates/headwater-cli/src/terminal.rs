@@ -9,7 +9,7 @@ use headwater::progress::{Progress, ProgressState};
 use headwater::words::acts;
 pub(crate) use headwater::words::{count, number, percent, percent_range, short, shown};
 use headwater_files::CsvText;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::mpsc::RecvTimeoutError;
@@ -203,7 +203,7 @@ impl Terminal {
 
     /// A bar that appears only on a terminal, and only for work that takes a while.
     pub(crate) fn bar(&self, what: impl Into<Cow<'static, str>>, total: u64) -> StageBar<'_> {
-        StageBar { terminal: self, bar: None, what: what.into(), total, done: 0, started: Instant::now() }
+        StageBar { terminal: self, bar: None, what: what.into(), total, started: Instant::now() }
     }
 }
 
@@ -261,14 +261,26 @@ pub(crate) struct StageBar<'a> {
     bar: Option<ProgressBar>,
     what: Cow<'static, str>,
     total: u64,
-    done: u64,
     started: Instant,
 }
 
-/// The look of a bar: the time left is not known before the first piece is done.
-fn bar_style(done: u64) -> ProgressStyle {
-    let left = if done == 0 { "{elapsed}, time left not known yet" } else { "{elapsed}, about {eta} left" };
-    let style = ProgressStyle::with_template(&format!("{{spinner}} {{msg}} [{{bar:24}}] {{pos}}/{{len}} {left}"));
+/// The share of a stage after which the time left is estimated, as its denominator.
+const EARLY: u64 = 50;
+
+/// The time after which the time left is estimated.
+const EARLIEST: Duration = Duration::from_secs(1);
+
+/// The time left of a stage by what is done of it since it began; none as long as that is too little to tell.
+fn time_left(elapsed: Duration, done: u64, total: u64) -> Option<Duration> {
+    if done == 0 || done.saturating_mul(EARLY) < total || elapsed < EARLIEST {
+        return None;
+    }
+    Some(elapsed.mul_f64(total.saturating_sub(done) as f64 / done as f64))
+}
+
+/// The look of a bar; its prefix is the time left.
+fn bar_style() -> ProgressStyle {
+    let style = ProgressStyle::with_template("{spinner} {msg} [{bar:24}] {pos}/{len} {elapsed}, {prefix}");
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
@@ -276,7 +288,7 @@ impl StageBar<'_> {
     pub(crate) fn at(&mut self, done: u64) {
         if self.bar.is_none() && !self.terminal.quiet && self.started.elapsed() > PATIENCE {
             let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
-            bar.set_style(bar_style(done));
+            bar.set_style(bar_style());
             let bar = bar.with_message(self.what.clone()).with_elapsed(self.started.elapsed());
             // Something moves also while a long piece is under way.
             bar.enable_steady_tick(TICK);
@@ -284,12 +296,12 @@ impl StageBar<'_> {
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
-            if self.done == 0 && done > 0 {
-                bar.set_style(bar_style(done));
-            }
+            // The bar is made late, so that its own estimate would be by the last moments only.
+            let left = time_left(self.started.elapsed(), done, self.total);
+            let told = left.map(|left| format!("about {:#} left", HumanDuration(left)));
+            bar.set_prefix(told.unwrap_or_else(|| "time left not known yet".to_owned()));
             bar.set_position(done);
         }
-        self.done = done;
     }
 }
 
@@ -474,6 +486,18 @@ mod tests {
         let text = table(&["name", "meaning", "value"], 2, vec![row("a_name_of_twenty_cha"), row("b")]);
         assert!(text.contains("a_name_of_twenty_cha") && text.contains("12.3%"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn the_time_left_is_by_the_whole_stage() {
+        let seconds = Duration::from_secs;
+        assert_eq!(time_left(seconds(10), 20, 600), Some(seconds(290)));
+        assert_eq!(time_left(seconds(10), 600, 600), Some(seconds(0)));
+        assert_eq!(time_left(seconds(10), 0, 600), None);
+        assert_eq!(time_left(seconds(10), 11, 600), None, "below two per cent");
+        assert_eq!(time_left(seconds(1), 12, 600), Some(seconds(49)));
+        assert_eq!(time_left(Duration::from_millis(999), 300, 600), None);
+        assert_eq!(time_left(seconds(10), 0, 0), None);
     }
 
     #[test]
