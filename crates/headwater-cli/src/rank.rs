@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use crate::fit_args::{groups_among, of_model, read_graph};
 use crate::numbers_args::{NumbersArgs, parse_draws};
-use crate::terminal::{Format, Terminal, number, percent, percent_range, short, shown, table};
+use crate::terminal::{Format, Terminal, name_cell, number, percent, percent_range, shown, table};
 use clap::Args;
 use headwater::Ranking;
 use headwater::ranking::{RankedAgent, Uncertainty};
@@ -146,7 +146,7 @@ fn rows(ranking: &Ranking, top: usize) -> String {
         let mark = if row.informativeness < 0.0 { "*" } else { "" };
         let mut cells = vec![
             row.rank.to_string(),
-            short(&row.agent),
+            name_cell(&row.agent),
             row.signed_share().map_or("–".into(), percent),
             number(row.centrality),
             format!("{}{mark}", number(row.informativeness)),

@@ -412,6 +412,32 @@ fn names_begin_no_line_of_their_own() {
 }
 
 #[test]
+fn tables_are_as_wide_as_the_terminal() {
+    let place = Place::new();
+    let names =
+        ["a_very_long_name_of_somebody_who_talks", "a_very_long_name_of_somebody_who_listens", "Bartholomew Feather"];
+    place.write("g.csv", format!("source,target\n{0},{1}\n{1},{0}\n{0},{2}\n{2},{0}\n", names[0], names[1], names[2]));
+    place.done("simulate --graph g.csv --out w --steps 200");
+    let rank = |columns: &str| {
+        let output = place.command("rank w/truth.json").env("COLUMNS", columns).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let wide = rank("200");
+    assert!(names.iter().all(|name| wide.contains(name)), "{wide}");
+    assert!(rank("80").lines().all(|line| line.chars().count() <= 80));
+    let narrow = rank("60");
+    let rows: Vec<&str> = narrow.lines().filter(|line| line.contains('%') && line.contains('…')).collect();
+    assert_eq!(rows.len(), 2, "{narrow}");
+    assert!(
+        rows.iter().any(|row| row.contains("talks ")) && rows.iter().any(|row| row.contains("listens ")),
+        "{narrow}"
+    );
+    // In a sentence a name is whole.
+    let text = place.done(&["explain", "w/truth.json", "--agent", names[0]]);
+    assert!(text.contains(&format!("\n{}: rank ", names[0])), "{text}");
+}
+
+#[test]
 fn numbers_in_messages_are_short() {
     let place = with_world("");
     let told = place.refused("learn w/beliefs.parquet --out m.json --method gsl --adaptation 1e-300", 2);
