@@ -4,7 +4,7 @@ use crate::error::CliError;
 use crate::hints::warning_text;
 use crate::output::{check, draft_json};
 use crate::scorer::{ScorerArgs, scorer};
-use crate::terminal::{Format, Terminal, count, csv, percent, short, table, wrapped};
+use crate::terminal::{Format, Terminal, count, csv, name_cell, percent, table, wrapped};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use headwater_files::AtomicFile;
@@ -397,9 +397,10 @@ impl BeliefsArgs {
                 let rows = users.iter().take(LISTED).map(|user| {
                     let day = |time: &str| time.get(..10).unwrap_or(time).to_owned();
                     let (first, last) = (day(&user.first), day(&user.last));
-                    vec![short(&user.user), user.posts.to_string(), percent(user.silent_share), first, last]
+                    vec![name_cell(&user.user), user.posts.to_string(), percent(user.silent_share), first, last]
                 });
-                terminal.remark(table(&["user", "posts", "silent", "first", "last"], 1, rows.collect()).trim_end());
+                let users_shown = table(&["user", "posts", "silent", "first", "last"], 1, rows.collect());
+                terminal.remark(wrapped(&users_shown).trim_end());
                 if users.len() > LISTED {
                     let more = count(users.len() - LISTED, "more user");
                     terminal.remark(&format!("… and {more}; --summary FILE lists them all"));

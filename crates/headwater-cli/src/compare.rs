@@ -58,7 +58,7 @@ impl CompareArgs {
                 let shown = |value: f64| if value.fract() == 0.0 { value.to_string() } else { number(value) };
                 let shown = |value: Option<f64>| value.map_or("–".to_owned(), shown);
                 let rows = rows.map(|(name, value, meaning)| vec![name.to_owned(), meaning.to_owned(), shown(value)]);
-                terminal.result(&table(&["measure", "meaning", "value"], 2, rows.to_vec()))
+                terminal.text(&table(&["measure", "meaning", "value"], 2, rows.to_vec()))
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::discover::run as run_discover;
 use crate::error::CliError;
 use crate::output::{create, write};
 use crate::simulate::write_world;
-use crate::terminal::{Format, Terminal, csv, number, percent, table};
+use crate::terminal::{Format, Terminal, csv, name_cell, number, percent, table};
 use clap::Args;
 use headwater::compare::{Comparison, GroundTruth, compare};
 use headwater::evaluate::Verdict;
@@ -215,7 +215,7 @@ impl DemoResult {
         let rows = self.agents.iter().take(8).map(|row| {
             vec![
                 row.rank.to_string(),
-                row.agent.clone(),
+                name_cell(&row.agent),
                 shown(row.share),
                 shown(row.true_share),
                 number(row.centrality),

@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::fit_args::FitArgs;
 use crate::hints::warning_text;
 use crate::interrupt;
+use crate::numbers_args::parse_draws;
 use crate::output::check;
 use crate::rank::text;
 use crate::terminal::{Format, Terminal, shell_quoted, wrapped};
@@ -44,7 +45,7 @@ pub(crate) struct DiscoverArgs {
     /// Output folder
     #[arg(help_heading = RUN, display_order = 0, long, value_name = "DIR")]
     out: PathBuf,
-    /// Replace results of other posts in the output folder
+    /// Replace results of other inputs (posts, graph, lists of users or groups) in the output folder
     #[arg(help_heading = RUN, long)]
     force: bool,
     /// Replace user names by keyed hashes in all output; the file contains the key
@@ -82,11 +83,6 @@ impl UncertaintyArgs {
     fn top(&self) -> Option<usize> {
         self.top.map(|top| usize::try_from(top).unwrap_or(usize::MAX))
     }
-}
-
-fn parse_draws(text: &str) -> Result<u64, String> {
-    let draws = text.parse().ok().filter(|draws| *draws == 0 || (20..=100_000).contains(draws));
-    draws.ok_or_else(|| "must be 0, or from 20 to 100000".to_owned())
 }
 
 impl DiscoverArgs {

@@ -1,6 +1,6 @@
 //! Errors of commands: message, hint where one is known, exit code.
 
-use crate::terminal::say;
+use crate::terminal::{say, shell_quoted};
 use headwater::Error as Core;
 use headwater::evaluate::graph_test::Untestable;
 use headwater_files::Error as Files;
@@ -102,7 +102,9 @@ impl From<Files> for CliError {
         let hint = match &error {
             Files::Data { source, .. } => hint(source),
             Files::Io { source, .. } => Some(cure(source).to_owned()),
-            Files::NoFolder { folder, .. } => Some(format!("create it with: mkdir -p {}", folder.display())),
+            Files::NoFolder { folder, .. } => {
+                Some(format!("create it with: mkdir -p {}", shell_quoted(&folder.display().to_string())))
+            }
             Files::NoEdgeAmongAgents { .. } => {
                 Some("source and target are names as in the column agent of the beliefs".to_owned())
             }

@@ -2,11 +2,12 @@
 
 use crate::error::CliError;
 use crate::report::read_ranking;
-use crate::terminal::{Format, Terminal, csv, number, percent, short, table};
+use crate::terminal::{Format, Terminal, csv, name_cell, number, percent, shown, table};
 use clap::{Args, ValueEnum};
 use headwater::Model;
 use headwater::evaluate::{Outcome, Verdict};
 use headwater::model::Likelihood;
+use headwater::words::list;
 use headwater_discover::RANKING_FILES;
 use headwater_files::{CsvText, read_model};
 use headwater_report::Explanation;
@@ -89,7 +90,7 @@ impl ExplainArgs {
 }
 
 fn text(explanation: &Explanation) -> String {
-    let name = short(&explanation.agent);
+    let name = shown(&explanation.agent);
     let mut text = format!("{}\n", explanation.verdict);
     if !explanation.supported() {
         text.push_str(match explanation.verdict.outcome {
@@ -125,7 +126,7 @@ fn text(explanation: &Explanation) -> String {
     text.push_str(&format!("\nOwn evidence: divergence of {:?} from each alternative\n", explanation.truth));
     let rows = explanation.divergences.iter().map(|row| {
         let share = row.share_of_network.map_or("–".into(), percent);
-        vec![row.hypothesis.clone(), number(row.divergence), share]
+        vec![name_cell(&row.hypothesis), number(row.divergence), share]
     });
     text.push_str(&table(&["alternative", "divergence", "share of network"], 1, rows.collect()));
     text.push_str(&format!("\nSources of the expected opinion of {name}\n"));
@@ -134,13 +135,13 @@ fn text(explanation: &Explanation) -> String {
         let path = row
             .path
             .as_ref()
-            .map_or("self".into(), |path| path.iter().map(|name| short(name)).collect::<Vec<_>>().join(" → "));
+            .map_or("self".into(), |path| path.iter().map(|name| name_cell(name)).collect::<Vec<_>>().join(" → "));
         let shares = [percent(row.attribution), percent(direct), number(row.weight)];
-        [short(&row.agent), path].into_iter().chain(shares).collect()
+        [name_cell(&row.agent), path].into_iter().chain(shares).collect()
     });
     text.push_str(&table(&["source", "strongest path", "share", "direct", "weight"], 2, rows.collect()));
     text.push_str(&format!("\nAgents influenced by {name}: share of their expected opinion that originates here\n"));
-    let rows = explanation.shapes.iter().map(|row| vec![short(&row.agent), percent(row.attribution)]);
+    let rows = explanation.shapes.iter().map(|row| vec![name_cell(&row.agent), percent(row.attribution)]);
     text.push_str(&table(&["listener", "share"], 1, rows.collect()));
     match &explanation.likelihoods {
         Some(Likelihood::Discrete { probabilities }) => {
@@ -163,9 +164,12 @@ fn text(explanation: &Explanation) -> String {
             fine(change.belief_after)
         ));
         if !change.left_alone.is_empty() {
-            text.push_str(&format!("Left without anybody else to listen to: {}.\n", change.left_alone.join(", ")));
+            text.push_str(&format!(
+                "Left without anybody else to listen to: {}.\n",
+                list(change.left_alone.iter().map(String::as_str))
+            ));
         }
-        let rows = change.agents.iter().map(|row| vec![short(&row.agent), fine(row.before), fine(row.after)]);
+        let rows = change.agents.iter().map(|row| vec![name_cell(&row.agent), fine(row.before), fine(row.after)]);
         text.push_str(&table(&["most affected", "before", "after"], 1, rows.collect()));
     }
     text

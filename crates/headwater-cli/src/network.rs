@@ -3,7 +3,7 @@
 use crate::beliefs::{PresetName, mapping};
 use crate::error::CliError;
 use crate::output::check;
-use crate::terminal::{Format, Terminal, count, csv, table};
+use crate::terminal::{Format, Terminal, count, csv, table, wrapped};
 use clap::Args;
 use headwater_files::{AtomicFile, CsvText};
 use headwater_posts::Error;
@@ -181,7 +181,7 @@ impl NetworkArgs {
                 let (accounts, follows) = (count(summary.accounts, "account"), count(summary.follows, "edge"));
                 let kept = vec!["in the network".to_owned(), summary.members.to_string()];
                 let rows = std::iter::once(kept).chain(summary.left_out.iter().map(words)).collect();
-                let table = table(&["accounts", "number"], 1, rows);
+                let table = wrapped(&table(&["accounts", "number"], 1, rows));
                 terminal.remark(&format!(
                     "{accounts} and {follows} read; {} and {} (without self-loops) in the network\n\n{table}\nwrote {}",
                     count(summary.members, "account"),

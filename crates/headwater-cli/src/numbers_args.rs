@@ -43,3 +43,9 @@ impl NumbersArgs {
         Ok(read_beliefs_of(paths, self.numbers())?)
     }
 }
+
+/// A number of resamples or circular shifts; 0 for none.
+pub(crate) fn parse_draws(text: &str) -> Result<u64, String> {
+    let draws = text.parse().ok().filter(|draws| *draws == 0 || (20..=100_000).contains(draws));
+    draws.ok_or_else(|| "must be 0, or from 20 to 100000".to_owned())
+}

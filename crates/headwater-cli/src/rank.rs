@@ -2,8 +2,8 @@
 
 use crate::error::CliError;
 use crate::fit_args::{groups_among, of_model, read_graph};
-use crate::numbers_args::NumbersArgs;
-use crate::terminal::{Format, Terminal, number, percent, short, table};
+use crate::numbers_args::{NumbersArgs, parse_draws};
+use crate::terminal::{Format, Terminal, name_cell, number, percent, percent_range, shown, table};
 use clap::Args;
 use headwater::Ranking;
 use headwater::ranking::{RankedAgent, Uncertainty};
@@ -26,11 +26,11 @@ pub(crate) struct RankArgs {
     beliefs: Vec<PathBuf>,
     #[command(flatten)]
     numbers: NumbersArgs,
-    /// Number of bootstrap resamples for 90 % intervals of shares and ranks, such as 200
-    #[arg(long, value_name = "N", requires = "beliefs", value_parser = clap::value_parser!(u64).range(20..=100_000))]
+    /// Number of bootstrap resamples for 90 % intervals of shares and ranks, such as 200; 0 for none
+    #[arg(long, value_name = "N", requires = "beliefs", value_parser = parse_draws)]
     bootstrap: Option<u64>,
-    /// Number of circular shifts for the permutation test and p-values of agents and edges, such as 200
-    #[arg(long, value_name = "N", requires = "beliefs", value_parser = clap::value_parser!(u64).range(20..=100_000))]
+    /// Number of circular shifts for the permutation test and p-values of agents and edges, such as 200; 0 for none
+    #[arg(long, value_name = "N", requires = "beliefs", value_parser = parse_draws)]
     null: Option<u64>,
     /// Seed of resamples, circular shifts and the graph test
     #[arg(long, default_value_t = 21)]
@@ -65,8 +65,8 @@ impl RankArgs {
             let panel = beliefs.insert(of_model(self.numbers.read(&self.beliefs)?.panel, &model, terminal)?);
             ranking.add_activity(panel).map_err(CliError::about(path))?;
             let uncertainty = Uncertainty {
-                bootstrap: self.bootstrap,
-                null: self.null,
+                bootstrap: self.bootstrap.filter(|draws| *draws > 0),
+                null: self.null.filter(|draws| *draws > 0),
                 top: self.top.unwrap_or(TOP),
                 seed: self.seed,
             };
@@ -114,7 +114,7 @@ pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
     ));
     text.push_str(&rows(ranking, top));
     text.push_str(&format!("\nNetwork divergence from {:?}: ", ranking.truth));
-    let parts = ranking.divergence.iter().map(|(name, value)| format!("{name} {}", number(*value)));
+    let parts = ranking.divergence.iter().map(|(name, value)| format!("{} {}", shown(name), number(*value)));
     text.push_str(&parts.collect::<Vec<_>>().join(", "));
     text.push('\n');
     let notes = ranking.notes.iter().cloned().chain(ranking.contrarian_notes());
@@ -124,7 +124,7 @@ pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
 
 fn rows(ranking: &Ranking, top: usize) -> String {
     let extra: [OptionalColumn; 7] = [
-        ("90% share", |row| row.signed_interval().map(|(low, high)| format!("{}–{}", percent(low), percent(high)))),
+        ("90% share", |row| row.signed_interval().map(|(low, high)| percent_range(low, high))),
         ("p", |row| row.p_value.map(|p| format!("{p:.3}"))),
         ("error", |row| row.error_probability.map(percent)),
         ("posts", |row| row.posts.map(|posts| posts.to_string())),
@@ -146,7 +146,7 @@ fn rows(ranking: &Ranking, top: usize) -> String {
         let mark = if row.informativeness < 0.0 { "*" } else { "" };
         let mut cells = vec![
             row.rank.to_string(),
-            short(&row.agent),
+            name_cell(&row.agent),
             row.signed_share().map_or("–".into(), percent),
             number(row.centrality),
             format!("{}{mark}", number(row.informativeness)),

@@ -101,7 +101,7 @@ fn print(results: &ReplicationResults, format: Format, terminal: &Terminal) -> R
                 vec![experiment.name().to_owned(), claim.claim.clone(), claim.status.to_string()]
             };
             let rows = results.claims().map(row).collect();
-            terminal.result(&table(&["experiment", "claim of the paper", "status"], 3, rows))
+            terminal.text(&table(&["experiment", "claim of the paper", "status"], 3, rows))
         }
     }
 }

@@ -3,17 +3,20 @@
 use crate::error::CliError;
 use crate::interrupt::{Polling, requested};
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use headwater::learn::posterior::SAMPLING;
 use headwater::progress::{Progress, ProgressState};
-pub(crate) use headwater::words::{count, number, percent, short};
+use headwater::words::acts;
+pub(crate) use headwater::words::{count, number, percent, percent_range, shown};
 use headwater_files::CsvText;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// Output format.
@@ -202,7 +205,7 @@ impl Terminal {
 
     /// A bar that appears only on a terminal, and only for work that takes a while.
     pub(crate) fn bar(&self, what: impl Into<Cow<'static, str>>, total: u64) -> StageBar<'_> {
-        StageBar { terminal: self, bar: None, what: what.into(), total, done: 0, started: Instant::now() }
+        StageBar { terminal: self, bar: None, what: what.into(), total, started: Instant::now() }
     }
 }
 
@@ -211,19 +214,13 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped(text));
 }
 
-/// A text whose control characters do nothing to a terminal: they are shown as escapes. Line ends stay.
+/// A text whose control characters do nothing to a terminal: they are shown as escapes. Line ends stay; those of names are
+/// escaped by [`shown`] before the names become part of a text.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
-    let acts = |character: char| {
-        (character.is_control() && character != '\n') || ('\u{202a}'..='\u{202e}').contains(&character)
-    };
-    if !text.contains(acts) {
+    if !text.contains(|character| acts(character) && character != '\n') {
         return Cow::Borrowed(text);
     }
-    let shown = |character: char| match acts(character) {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
-    };
-    Cow::Owned(text.chars().map(shown).collect())
+    Cow::Owned(text.split('\n').map(shown).collect::<Vec<_>>().join("\n"))
 }
 
 /// A word as a shell reads it.
@@ -231,6 +228,16 @@ pub(crate) fn shell_quoted(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "_-+=:,./@%".contains(character);
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
         return word.to_owned();
+    }
+    if word.contains(acts) {
+        // As bash, zsh and ksh read it, on one line.
+        let one = |character: char| match character {
+            '\n' => "\\n".to_owned(),
+            '\'' | '\\' => format!("\\{character}"),
+            character if acts(character) => format!("\\u{:04x}", u32::from(character)),
+            character => character.to_string(),
+        };
+        return format!("$'{}'", word.chars().map(one).collect::<String>());
     }
     format!("'{}'", word.replace('\'', "'\\''"))
 }
@@ -256,14 +263,26 @@ pub(crate) struct StageBar<'a> {
     bar: Option<ProgressBar>,
     what: Cow<'static, str>,
     total: u64,
-    done: u64,
     started: Instant,
 }
 
-/// The look of a bar: the time left is not known before the first piece is done.
-fn bar_style(done: u64) -> ProgressStyle {
-    let left = if done == 0 { "{elapsed}, time left not known yet" } else { "{elapsed}, about {eta} left" };
-    let style = ProgressStyle::with_template(&format!("{{spinner}} {{msg}} [{{bar:24}}] {{pos}}/{{len}} {left}"));
+/// The share of a stage after which the time left is estimated, as its denominator.
+const EARLY: u64 = 50;
+
+/// The time after which the time left is estimated.
+const EARLIEST: Duration = Duration::from_secs(1);
+
+/// The time left of a stage by what is done of it since it began; none as long as that is too little to tell.
+fn time_left(elapsed: Duration, done: u64, total: u64) -> Option<Duration> {
+    if done == 0 || done.saturating_mul(EARLY) < total || elapsed < EARLIEST {
+        return None;
+    }
+    Some(elapsed.mul_f64(total.saturating_sub(done) as f64 / done as f64))
+}
+
+/// The look of a bar; its prefix is the time left.
+fn bar_style() -> ProgressStyle {
+    let style = ProgressStyle::with_template("{spinner} {msg} [{bar:24}] {pos}/{len} {elapsed}, {prefix}");
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
@@ -271,7 +290,7 @@ impl StageBar<'_> {
     pub(crate) fn at(&mut self, done: u64) {
         if self.bar.is_none() && !self.terminal.quiet && self.started.elapsed() > PATIENCE {
             let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
-            bar.set_style(bar_style(done));
+            bar.set_style(bar_style());
             let bar = bar.with_message(self.what.clone()).with_elapsed(self.started.elapsed());
             // Something moves also while a long piece is under way.
             bar.enable_steady_tick(TICK);
@@ -279,12 +298,12 @@ impl StageBar<'_> {
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
-            if self.done == 0 && done > 0 {
-                bar.set_style(bar_style(done));
-            }
+            // The bar is made late, so that its own estimate would be by the last moments only.
+            let left = time_left(self.started.elapsed(), done, self.total);
+            let told = left.map(|left| format!("about {:#} left", HumanDuration(left)));
+            bar.set_prefix(told.unwrap_or_else(|| "time left not known yet".to_owned()));
             bar.set_position(done);
         }
-        self.done = done;
     }
 }
 
@@ -386,45 +405,149 @@ fn peak_memory() -> Option<u64> {
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// Columns of a terminal.
+/// Columns of a terminal where they are not known, and of lines of prose at most.
 const WIDTH: usize = 80;
 
-/// Wraps lines at spaces; words that are longer than a line are kept whole.
+/// Columns of a terminal too narrow to be taken seriously.
+const NARROWEST: usize = 20;
+
+/// Columns that a name keeps when it is cut.
+const SHORTEST_NAME: usize = 12;
+
+/// Begins a line that is not wrapped; not printed.
+const FIXED: char = '\u{2060}';
+
+/// Stands for a space inside a name in a cell: a name is one word. Printed as a space.
+const JOINT: char = '\u{a0}';
+
+/// Columns of the terminal: the variable COLUMNS, those of the terminal, or 80.
+fn width() -> usize {
+    let told =
+        std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok()).filter(|&columns| columns > 0);
+    let width = told.unwrap_or_else(|| if std::io::stdout().is_terminal() { textwrap::termwidth() } else { WIDTH });
+    width.max(NARROWEST)
+}
+
+/// Wraps lines of prose at spaces; words that are longer than a line, and lines of a [`table`], are kept whole.
 pub(crate) fn wrapped(text: &str) -> String {
-    let options = Options::new(WIDTH)
+    wrapped_at(text, width().min(WIDTH))
+}
+
+fn wrapped_at(text: &str, width: usize) -> String {
+    let options = Options::new(width)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .break_words(false);
-    text.lines().map(|line| textwrap::fill(line, &options) + "\n").collect()
+    let line = |line: &str| match line.strip_prefix(FIXED) {
+        Some(line) => line.to_owned() + "\n",
+        None => textwrap::fill(line, &options) + "\n",
+    };
+    text.lines().map(line).collect()
 }
 
-/// A table of at most 80 columns; the first `texts` columns are text, the rest numbers.
+/// A name as a cell of a table, or as a part of one: it is never broken, and cut only where a table would not fit.
+pub(crate) fn name_cell(name: &str) -> String {
+    shown(name).replace(' ', &JOINT.to_string())
+}
+
+/// A table; the first `texts` columns are text, the rest numbers. Where it is wider than the terminal, cells of several words
+/// are wrapped between words, and if that is not enough the longest words of text are cut. To be printed by
+/// [`Terminal::text`], or through [`wrapped`], which leaves its lines as they are.
 pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH as u16);
-    table.set_header(header.iter().copied());
-    // A column of single words is never broken, unless a word takes half of the line.
-    let words: Vec<bool> = (0..header.len())
-        .map(|column| {
-            let mut cells = rows.iter().filter_map(|row| row.get(column));
-            cells.all(|cell| !cell.contains(' ') && cell.chars().count() <= WIDTH / 2)
-        })
-        .collect();
-    for row in rows {
-        // A line end inside a name would start a row of its own.
-        table.add_row(row.iter().map(|cell| escaped(cell).replace('\n', "\\n")));
+    table_at(header, texts, rows, width())
+}
+
+fn table_at(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: usize) -> String {
+    // A line end inside a name would start a row of its own.
+    let rows = rows.iter().map(|row| row.iter().map(|cell| shown(cell).into_owned()).collect());
+    let header = header.iter().map(|cell| shown(cell).into_owned()).collect();
+    let mut lines: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+    let widths = column_widths(&lines, texts, width);
+    for (column, &width) in widths.iter().enumerate() {
+        if column < texts {
+            cut_column(&mut lines, column, width);
+        }
+        for cell in lines.iter_mut().filter_map(|line| line.get_mut(column)) {
+            *cell = folded(cell, width);
+        }
     }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    let mut lines = lines.into_iter();
+    table.set_header(lines.next().unwrap_or_default());
+    table.add_rows(lines);
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));
-        if words.get(index) == Some(&true) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
         if index >= texts {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    table.lines().map(|line| format!("{FIXED}{}\n", line.trim_end().replace(JOINT, " "))).collect()
+}
+
+/// The width of every column: that of its longest cell where all fit, otherwise the widest columns are made narrower, down to
+/// their longest word, then columns of text down to [`SHORTEST_NAME`].
+fn column_widths(lines: &[Vec<String>], texts: usize, width: usize) -> Vec<usize> {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let largest = |column: usize, measure: fn(&str) -> usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| measure(cell)).max().unwrap_or(0)
+    };
+    let longest_word = |cell: &str| cell.split(' ').map(display_width).max().unwrap_or(0);
+    let mut widths: Vec<usize> = (0..columns).map(|column| largest(column, display_width)).collect();
+    let words: Vec<usize> = (0..columns).map(|column| largest(column, longest_word)).collect();
+    let names =
+        (0..columns).map(|column| if column < texts { words[column].min(SHORTEST_NAME) } else { words[column] });
+    // One space after every column but the last.
+    let room = width.saturating_sub(columns.saturating_sub(1));
+    for floors in [words.clone(), names.collect()] {
+        while widths.iter().sum::<usize>() > room {
+            let narrower = (0..columns).filter(|&column| widths[column] > floors[column]);
+            let Some(widest) = narrower.max_by_key(|&column| widths[column]) else { break };
+            widths[widest] -= 1;
+        }
+    }
+    widths
+}
+
+/// Cuts the words of a column that are longer than its width: at their end, or in the middle where two would look the same.
+fn cut_column(lines: &mut [Vec<String>], column: usize, width: usize) {
+    let mut cells: HashMap<String, BTreeSet<String>> = HashMap::new();
+    let words = || lines.iter().filter_map(|line| line.get(column)).flat_map(|cell| cell.split(' '));
+    for word in words().filter(|word| display_width(word) > width) {
+        cells.entry(cut(word, width, false)).or_default().insert(word.to_owned());
+    }
+    let alike = |word: &str| cells.get(&cut(word, width, false)).is_some_and(|words| words.len() > 1);
+    let one = |word: &str| match display_width(word) > width {
+        true => cut(word, width, alike(word)),
+        false => word.to_owned(),
+    };
+    for cell in lines.iter_mut().filter_map(|line| line.get_mut(column)) {
+        *cell = cell.split(' ').map(one).collect::<Vec<_>>().join(" ");
+    }
+}
+
+/// The start of a word, or its start and its end, with … for the rest.
+fn cut(word: &str, width: usize, middle: bool) -> String {
+    let room = width.saturating_sub(1);
+    let end = if middle { room / 2 } else { 0 };
+    let (start, tail) = (fitting(word.chars(), room - end), fitting(word.chars().rev(), end));
+    start.into_iter().chain(['…']).chain(tail.into_iter().rev()).collect()
+}
+
+/// The first characters that fit into so many columns.
+fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+    let mut taken = 0;
+    let fits = |character: &char| {
+        taken += display_width(character.encode_utf8(&mut [0; 4]));
+        taken <= room
+    };
+    characters.take_while(fits).collect()
+}
+
+/// A cell with line ends between words, so that no line is longer than the width.
+fn folded(cell: &str, width: usize) -> String {
+    if display_width(cell) <= width { cell.to_owned() } else { wrapped_at(cell, width).trim_end().to_owned() }
 }
 
 /// Rows as CSV text, quoted where needed; no header line where the header is empty.
@@ -456,19 +579,70 @@ mod tests {
         assert_eq!(wrapped(&["名前"; 17].join(" ")), format!("{}\n名前\n", ["名前"; 16].join(" ")));
     }
 
-    #[test]
-    fn tables_fit_a_terminal() {
-        let rows = vec![vec!["a".repeat(100), "1".into()], vec!["名前".repeat(30), "2".into()]];
-        let text = table(&["name", "value"], 1, rows);
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    /// A table as printed.
+    fn printed(header: &[&str], texts: usize, rows: &[&[&str]], width: usize) -> String {
+        let rows = rows.iter().map(|row| row.iter().map(|cell| (*cell).to_owned()).collect()).collect();
+        wrapped_at(&table_at(header, texts, rows, width), 80)
     }
 
     #[test]
-    fn single_words_are_not_broken() {
-        let row = |name: &str| vec![name.to_owned(), "some words of prose ".repeat(6), "12.3%".into()];
-        let text = table(&["name", "meaning", "value"], 2, vec![row("a_name_of_twenty_cha"), row("b")]);
+    fn tables_fit_a_terminal() {
+        let rows: [&[&str]; 2] = [&[&"a".repeat(100), "1"], &[&"名前".repeat(30), "2"]];
+        for width in [20, 40, 80] {
+            let text = printed(&["name", "value"], 1, &rows, width);
+            assert!(text.lines().all(|line| display_width(line) <= width), "{text}");
+            assert_eq!(text.lines().count(), 3, "{text}");
+        }
+        // As wide as the terminal is.
+        assert!(printed(&["name", "value"], 1, &rows, 200).contains(&"a".repeat(100)));
+    }
+
+    #[test]
+    fn words_are_not_broken() {
+        let prose = "some words of prose ".repeat(6);
+        let rows: [&[&str]; 2] = [&["a_name_of_twenty_cha", &prose, "12.3%"], &["b", &prose, "1%"]];
+        let text = printed(&["name", "meaning", "value"], 2, &rows, 80);
         assert!(text.contains("a_name_of_twenty_cha") && text.contains("12.3%"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        // A name of two words beside one of a single word.
+        let (ann, feather) = (name_cell("Ann Feather"), name_cell("Bartholomew_Feather"));
+        let numbers = "1234567";
+        let rows: [&[&str]; 2] = [&["1", &ann, numbers, numbers], &["2", &feather, numbers, numbers]];
+        let text = printed(&["", "agent", "share", "origin"], 2, &rows, 38);
+        assert!(text.contains("1 Ann Feather         1234567 1234567\n"), "{text}");
+        assert!(text.contains("2 Bartholomew_Feather 1234567 1234567\n"), "{text}");
+        let text = printed(&["", "agent", "share", "origin"], 2, &rows, 34);
+        assert!(text.contains("2 Bartholomew_Fea… 1234567 1234567\n"), "{text}");
+    }
+
+    #[test]
+    fn tables_are_not_wrapped_again() {
+        let number = "1".repeat(30);
+        let rows: [&[&str]; 1] = [&["a_name_that_is_not_short", &number, &number, &number]];
+        let text = printed(&["name", "one", "two", "three"], 1, &rows, 80);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains(&format!("a_name_that… {number} {number} {number}\n")), "{text}");
+    }
+
+    #[test]
+    fn names_that_are_cut_differ() {
+        let rows: [&[&str]; 3] =
+            [&["a_very_long_name_of_one"], &["a_very_long_name_of_two"], &["another_very_long_name"]];
+        let text = printed(&["name"], 1, &rows, 20);
+        assert_eq!(text, "name\na_very_lon…me_of_one\na_very_lon…me_of_two\nanother_very_long_n…\n");
+        assert_eq!([cut("名前名前", 4, false), cut("名前名前", 6, true)], ["名…", "名…前"]);
+    }
+
+    #[test]
+    fn the_time_left_is_by_the_whole_stage() {
+        let seconds = Duration::from_secs;
+        assert_eq!(time_left(seconds(10), 20, 600), Some(seconds(290)));
+        assert_eq!(time_left(seconds(10), 600, 600), Some(seconds(0)));
+        assert_eq!(time_left(seconds(10), 0, 600), None);
+        assert_eq!(time_left(seconds(10), 11, 600), None, "below two per cent");
+        assert_eq!(time_left(seconds(1), 12, 600), Some(seconds(49)));
+        assert_eq!(time_left(Duration::from_millis(999), 300, 600), None);
+        assert_eq!(time_left(seconds(10), 0, 0), None);
     }
 
     #[test]
@@ -496,6 +670,8 @@ mod tests {
     #[test]
     fn control_characters_are_shown() {
         assert_eq!(escaped("a\u{1b}[2Jb\u{9b}\r\t\nc\u{202e}"), "a\\u{1b}[2Jb\\u{9b}\\r\\t\nc\\u{202e}");
+        let isolates = ["\u{2066}", "\u{2067}", "\u{2068}", "\u{2069}"];
+        assert_eq!(isolates.map(escaped), ["\\u{2066}", "\\u{2067}", "\\u{2068}", "\\u{2069}"]);
         assert_eq!(escaped("名前 – ok\n"), "名前 – ok\n");
         assert!(table(&["name"], 1, vec![vec!["a\nb\u{7}".into()]]).contains("a\\nb\\u{7}"));
     }
@@ -505,6 +681,7 @@ mod tests {
         for (word, quoted) in [("ann", "ann"), ("", "''"), ("-x", "'-x'"), ("a b", "'a b'"), ("$(x)", "'$(x)'")] {
             assert_eq!(shell_quoted(word), quoted);
         }
+        assert_eq!(shell_quoted("a\nb'\\\u{1b}\u{202e}"), r"$'a\nb\'\\\u001b\u202e'");
         assert_eq!(shell_quoted("';touch pwned;'"), ["'", "'\\''", ";touch pwned;", "'\\''", "'"].concat());
     }
 

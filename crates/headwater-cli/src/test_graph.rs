@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use crate::fit_args::{groups_among, read_graph};
 use crate::numbers_args::NumbersArgs;
-use crate::terminal::{Format, Terminal, count, csv, percent, table};
+use crate::terminal::{Format, Terminal, count, csv, percent, shown, table};
 use clap::Args;
 use headwater::evaluate::graph_test::{GraphNull, GraphTest, GraphTestParams, PowerWorlds, graph_test};
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ fn csv_row(found: &GraphTest) -> Vec<String> {
 fn text(found: &GraphTest, ahead: Option<&str>) -> String {
     let mut text = format!("{found}\n");
     if let Some(ahead) = ahead {
-        text += &format!("Ahead of the others: {ahead}.\n");
+        text += &format!("Ahead of the others: {}.\n", shown(ahead));
     }
     let left_out = match found.left_out {
         0 => String::new(),

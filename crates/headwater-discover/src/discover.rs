@@ -5,7 +5,7 @@ use crate::follow_graph::{GraphInput, RunGraph};
 use crate::journal::Journal;
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{InFiles, ScoreResult, StageName, stage_key};
-use crate::store::{StageSpec, Store, write_file};
+use crate::store::{StageSpec, Store, hashes, write_file};
 use crate::{Discovery, Error};
 use headwater::compare::GroundTruth;
 use headwater::evaluate::graph_test::check_opinions;
@@ -228,9 +228,7 @@ impl Run<'_> {
         let graph_input = discover.graph.as_ref();
         let follow_graph = graph_input.map(|input| RunGraph::read(input, pseudonyms.as_mut())).transpose()?;
         let fingerprint = pseudonyms.as_ref().map(Pseudonyms::fingerprint);
-        let hashes = |role: &str| -> Vec<&str> {
-            inputs.iter().filter(|input| input.role == role).map(|input| input.sha256.as_str()).collect()
-        };
+        let hashes = |role: &str| hashes(&inputs, role);
         let mut reused = |name: StageName| (self.observer)(RunEvent::Reused(name));
         let mut options = self.options();
 

@@ -71,11 +71,15 @@ pub enum Error {
         /// The process of that run, where it is known.
         process: Option<u32>,
     },
-    /// The folder holds the results of other posts.
-    #[error("{}: holds the results of a run on other posts, or with other pseudonyms; they would be replaced", folder.display())]
+    /// The folder holds the results of other inputs.
+    #[error("{}: holds the results of a run {}; they would be replaced", folder.display(), inputs_of(role, *change))]
     OtherInputs {
         /// The folder.
         folder: PathBuf,
+        /// Role of the first input that differs, as in [`InputFile::role`](crate::InputFile::role).
+        role: String,
+        /// How it differs.
+        change: InputChange,
     },
     /// An output would overwrite an input.
     #[error("{}: is an input of this run and would be overwritten", path.display())]
@@ -192,6 +196,34 @@ pub enum Error {
         /// Why.
         problem: String,
     },
+}
+
+/// How an input of this run differs from that of an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputChange {
+    /// The earlier run had none.
+    Added,
+    /// This run has none.
+    Dropped,
+    /// Both have one, with other contents.
+    Replaced,
+}
+
+/// What an earlier run had of an input that differs.
+fn inputs_of(role: &str, change: InputChange) -> String {
+    let (one, other) = match role {
+        "posts" => ("posts", "other posts, or with other pseudonyms"),
+        "graph" => ("a graph", "another graph"),
+        "users" => ("a list of users", "another list of users"),
+        "groups" => ("groups with trends of their own", "other groups with trends of their own"),
+        "test-groups" => ("groups for the graph test", "other groups for the graph test"),
+        role => return format!("with other inputs ({role})"),
+    };
+    match change {
+        InputChange::Added => format!("without {one}"),
+        InputChange::Dropped => format!("on {one}, which this run does not have"),
+        InputChange::Replaced => format!("on {other}"),
+    }
 }
 
 impl Error {

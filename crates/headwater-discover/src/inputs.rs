@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Role of the groups of the graph test among the inputs.
-const TEST_GROUPS: &str = "test-groups";
+pub(crate) const TEST_GROUPS: &str = "test-groups";
 
 impl Discover {
     /// What messages call the inputs where names are replaced.

@@ -26,7 +26,7 @@ pub use discover::{
     BELIEFS_FILE, CommonInput, Discover, GroupsInput, LOG_BELIEFS_FILE, MODEL_FILE, NULL_TEST_ACCOUNTS, Observer,
     RANKING_FILES, USUAL_DRAWS, UncertaintyOptions,
 };
-pub use error::Error;
+pub use error::{Error, InputChange};
 pub use event::{RunEvent, Warning};
 pub use follow_graph::{GraphCounts, GraphInput};
 pub use input_names::InputNames;

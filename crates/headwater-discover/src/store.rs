@@ -7,10 +7,12 @@
 //! A folder is locked while a run writes to it, and one that holds the results of other inputs is not overwritten unless
 //! [`Store::with_force`] says so.
 
+use crate::error::InputChange;
+use crate::inputs::TEST_GROUPS;
 use crate::lock::{FolderLock, LOCK_FILE};
 use crate::record::{InputFile, RunRecord, StageFiles, StageName, StageTiming, sha256_of_file, stage_key};
 use crate::{Discovery, Error};
-use headwater_files::{create_folder, sync_folder, write_bytes, write_json};
+use headwater_files::{create_folder, move_file, sync_folder, write_bytes, write_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -128,15 +130,22 @@ impl Store {
     /// Whether results in the folder may be replaced by those of these inputs.
     ///
     /// # Errors
-    /// [`Error::OtherInputs`] where it holds a finished run on other posts.
+    /// [`Error::OtherInputs`] where it holds a finished run on other data.
     pub(crate) fn check_inputs(&self, inputs: &[InputFile]) -> Result<(), Error> {
         let Some(folder) = self.folder.as_ref().filter(|folder| !folder.force) else { return Ok(()) };
-        match folder.finished() {
-            Some(run) if posts_of(&run.inputs) != posts_of(inputs) => {
-                Err(Error::OtherInputs { folder: folder.out.clone() })
+        let Some(run) = folder.finished() else { return Ok(()) };
+        for role in DATA {
+            let (before, now) = (hashes(&run.inputs, role), hashes(inputs, role));
+            if before != now {
+                let change = match (before.is_empty(), now.is_empty()) {
+                    (true, _) => InputChange::Added,
+                    (_, true) => InputChange::Dropped,
+                    _ => InputChange::Replaced,
+                };
+                return Err(Error::OtherInputs { folder: folder.out.clone(), role: role.to_owned(), change });
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// Gives the folder back; what is needed to resume stays in it.
@@ -224,6 +233,8 @@ impl Store {
         let Some(folder) = &self.folder else { return Ok(()) };
         let io = |path: &Path, source: std::io::Error| Error::Write { path: path.to_owned(), source };
         let record_path = folder.out.join(RUN_FILE);
+        // Where the record of an earlier run waits, so that the new one keeps its permissions.
+        let record_draft = folder.work.join(RUN_FILE);
         let files: Vec<&String> = self.done.iter().flat_map(|(_, record, _)| record.files.keys()).collect();
         for (position, file) in files.into_iter().enumerate() {
             let (from, to) = (folder.work.join(file), folder.out.join(file));
@@ -236,10 +247,10 @@ impl Store {
             }
             // Until all files are there, a record that says so would be wrong.
             if record_path.exists() {
-                std::fs::remove_file(&record_path).map_err(|error| io(&record_path, error))?;
+                std::fs::rename(&record_path, &record_draft).map_err(|error| io(&record_path, error))?;
                 sync_folder(&folder.out)?;
             }
-            std::fs::rename(&from, &to).map_err(|error| io(&to, error))?;
+            move_file(&from, &to)?;
             if position == 0 {
                 stop_after("write");
             }
@@ -247,16 +258,21 @@ impl Store {
         sync_folder(&folder.out)?;
         let seconds = rounded(started.elapsed().as_secs_f64());
         run.timings.insert("write".to_owned(), StageTiming { seconds, reused: false });
-        write_json(&record_path, run)?;
+        write_json(&record_draft, run)?;
+        move_file(&record_draft, &record_path)?;
+        sync_folder(&folder.out)?;
         folder.remove_work()?;
         self.unlock();
         Ok(())
     }
 }
 
-/// Hashes of the posts among the inputs of a run.
-fn posts_of(inputs: &[InputFile]) -> Vec<&str> {
-    inputs.iter().filter(|input| input.role == "posts").map(|input| input.sha256.as_str()).collect()
+/// Roles of the inputs that are data. The files of a scorer are an option.
+const DATA: [&str; 5] = ["posts", "graph", "users", "groups", TEST_GROUPS];
+
+/// Hashes of the inputs with a role.
+pub(crate) fn hashes<'a>(inputs: &'a [InputFile], role: &str) -> Vec<&'a str> {
+    inputs.iter().filter(|input| input.role == role).map(|input| input.sha256.as_str()).collect()
 }
 
 impl StageRecord {

@@ -72,16 +72,17 @@ impl AtomicFile {
     }
 
     fn create_with(path: &Path, pipe: impl Fn(File) -> std::io::Result<Target>) -> Result<Self, Error> {
-        let place = followed(path)?;
-        let found = std::fs::metadata(&place);
+        let found = std::fs::metadata(path);
         if found.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
             return Err(Error::file(path, "is a folder; a file name is needed"));
         }
+        // By the name given: what links such as /dev/stdout lead to may have no name.
         if found.as_ref().is_ok_and(|found| !found.is_file()) {
-            let file = File::options().write(true).open(&place).map_err(Error::io(path, "cannot write"))?;
+            let file = File::options().write(true).open(path).map_err(Error::io(path, "cannot write"))?;
             let target = pipe(file).map_err(Error::io(path, "cannot write"))?;
             return Ok(AtomicFile { path: path.to_owned(), target });
         }
+        let place = followed(path)?;
         let folder = folder_of(&place);
         match std::fs::metadata(folder) {
             Ok(found) if found.is_dir() => {}
@@ -97,11 +98,7 @@ impl AtomicFile {
         remove_orphans(folder, &prefix);
         let refused = |error| Error::io(path, "cannot write into its folder")(plain(error));
         let file = hidden_neighbour(folder, &prefix).map_err(refused)?;
-        if let Ok(found) = found {
-            file.as_file()
-                .set_permissions(found.permissions())
-                .map_err(Error::io(path, "cannot keep its permissions"))?;
-        }
+        keep_permissions(path, file.path())?;
         let target = Target::Hidden(BufWriter::with_capacity(1 << 20, file), place);
         Ok(AtomicFile { path: path.to_owned(), target })
     }
@@ -141,6 +138,22 @@ impl AtomicFile {
                 copied.map(drop).map_err(Error::io(&self.path, "cannot write"))
             }
         }
+    }
+}
+
+/// Gives a complete file its place, where an existing file is replaced and keeps its permissions. Both are on one file system,
+/// and the folder is not synced: see [`sync_folder`].
+pub fn move_file(from: &Path, to: &Path) -> Result<(), Error> {
+    keep_permissions(to, from)?;
+    std::fs::rename(from, to).map_err(Error::io(to, "cannot replace"))
+}
+
+/// Gives a file the permissions of the one that it will replace, if there is one.
+fn keep_permissions(replaced: &Path, file: &Path) -> Result<(), Error> {
+    match std::fs::metadata(replaced) {
+        Ok(found) if found.is_file() => std::fs::set_permissions(file, found.permissions())
+            .map_err(Error::io(replaced, "cannot keep its permissions")),
+        _ => Ok(()),
     }
 }
 
@@ -324,6 +337,44 @@ mod tests {
         names.sort();
         // Other names are not ours to judge.
         assert_eq!(names, [".a.json.mine.tmp", ".b.json.abc123.tmp", "a.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_moved_file_keeps_the_permissions_of_the_one_it_replaces() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (new, place) = (folder.path().join("new.txt"), folder.path().join("place.txt"));
+        let mode = || std::fs::metadata(&place).unwrap().permissions().mode() & 0o777;
+        for (before, wanted) in [(None, 0o640), (Some(0o600), 0o600), (Some(0o444), 0o444)] {
+            std::fs::write(&new, "new").unwrap();
+            std::fs::set_permissions(&new, PermissionsExt::from_mode(0o640)).unwrap();
+            if let Some(before) = before {
+                std::fs::set_permissions(&place, PermissionsExt::from_mode(before)).unwrap();
+            }
+            move_file(&new, &place).unwrap();
+            assert_eq!((mode(), new.exists()), (wanted, false));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_without_a_name_is_written_directly() {
+        use std::io::Read;
+        use std::os::fd::AsRawFd;
+        for seekable in [false, true] {
+            let (mut reader, writer) = std::io::pipe().unwrap();
+            let path = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+            AtomicFile::check(&path).unwrap();
+            let create = if seekable { AtomicFile::create_seekable } else { AtomicFile::create };
+            let mut file = create(&path).unwrap();
+            file.write_all(b"whole").unwrap();
+            file.commit().unwrap();
+            drop(writer);
+            let mut read = String::new();
+            reader.read_to_string(&mut read).unwrap();
+            assert_eq!(read, "whole");
+        }
     }
 
     #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! What can be wrong with a file: which, where in it, what was met and what would be right.
 
+use headwater::words::exact;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -99,7 +100,7 @@ impl Error {
         value: &dyn std::fmt::Display,
         range: impl Into<String>,
     ) -> Error {
-        Error::Range { path: path.to_owned(), field, value: value.to_string(), range: range.into() }
+        Error::Range { path: path.to_owned(), field, value: exact(value), range: range.into() }
     }
 
     pub(crate) fn data(path: &Path) -> impl FnOnce(headwater::Error) -> Error {

@@ -3,6 +3,7 @@
 use crate::cells::may_be_neutralised;
 use crate::{Error, restored_cell};
 use headwater::Roster;
+use headwater::words::shown;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +37,11 @@ pub fn read_groups(path: &Path) -> Result<Groups, Error> {
             return Err(Error::place(path, format!("line {line}"), "an agent and its group are wanted"));
         }
         if of.insert(agent.to_owned(), group.to_owned()).is_some_and(|before| before != group) {
-            return Err(Error::place(path, format!("line {line}"), format!("{agent} is in another group already")));
+            return Err(Error::place(
+                path,
+                format!("line {line}"),
+                format!("{} is in another group already", shown(agent)),
+            ));
         }
     }
     let ours = may_be_neutralised(of.keys().map(String::as_str));

@@ -258,7 +258,7 @@ pub(crate) fn wrong_names<'a>(
         _ => String::new(),
     };
     let given: String = missing.iter().map(named).collect();
-    let found = format!("{what} {}{more}{given}", names[..names.len().min(SHOWN)].join(", "));
+    let found = format!("{what} {}{more}{given}", headwater::words::list(names.iter().copied().take(SHOWN)));
     let suggestion = missing.iter().map(|field| (*field, guess(field, &names).map(str::to_owned))).collect();
     Error::Columns { path: file.to_path_buf(), missing: missing.to_vec(), found, suggestion }
 }

@@ -8,6 +8,7 @@ use crate::options::PostsInput;
 use crate::platform::PlatformReader;
 use crate::quality::MaxBad;
 use crate::read::{BadRow, ColumnNames, Encoding, Preset, RawRecord, RecordPlace, RecordValue, Records, RowProblem};
+use headwater::words::list;
 use indexmap::IndexSet;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
@@ -224,7 +225,7 @@ impl ScorableRows {
         let lost = rows.first.as_ref().is_some_and(|record| record.row.get(&text).is_none());
         if lost && !rows.json {
             let (path, column) = (input.name().to_owned(), text);
-            return Err(Error::TextColumn { path, column, found: rows.header.join(", ") });
+            return Err(Error::TextColumn { path, column, found: list(rows.header.iter().map(String::as_str)) });
         }
         rows.text = text;
         if rows.more {
@@ -361,7 +362,7 @@ impl ScorableRows {
             let rest: serde_json::Map<_, _> = others.iter().filter_map(kept).collect();
             cells.push(if rest.is_empty() { String::new() } else { Value::Object(rest).to_string() });
         } else if !others.is_empty() {
-            return Err(Error::OtherColumns { place: record.place.clone(), columns: others.join(", ") });
+            return Err(Error::OtherColumns { place: record.place.clone(), columns: list(others) });
         }
         Ok(cells)
     }

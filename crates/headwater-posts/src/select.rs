@@ -127,7 +127,7 @@ pub fn read_users(path: &Path) -> Result<HashSet<String>, Error> {
             None => {
                 let found = record.iter().position(|name| name.trim() == "user");
                 if found.is_none() && record.len() > 1 {
-                    let found = record.iter().collect::<Vec<_>>().join(", ");
+                    let found = headwater::words::list(record.iter());
                     let problem =
                         format!("there is no column \"user\" among {found}; wanted one, or one name per line");
                     return Err(Error::file(path, problem));

@@ -37,6 +37,19 @@ fn opinions_are_told_apart() {
 }
 
 #[test]
+fn a_post_of_any_number_of_words_of_the_lexicon_has_a_score() {
+    let scorer = Builtin::new();
+    for word in ["good ", "bad ", "not good ", "!", "😍", "😠 ", "good bad "] {
+        for times in [32_767, 32_768, 65_536, 200_000] {
+            let sentiment = scorer.score(&[&word.repeat(times)]).unwrap()[0];
+            assert!(sentiment.score().is_finite(), "{word:?} times {times}: {sentiment:?}");
+        }
+    }
+    // Counts say the same from five words on.
+    assert!(scorer.score(&["good ".repeat(60_000).as_str()]).unwrap()[0].score() > 0.8);
+}
+
+#[test]
 fn scores_are_probabilities_whatever_the_text() {
     let scorer = Builtin::new();
     let long = "word ".repeat(100_000);

@@ -1,5 +1,6 @@
 //! The error type of the library. Every message says what was met and what is wanted.
 
+use crate::words::{exact, list};
 use thiserror::Error;
 
 /// Errors of this library.
@@ -65,7 +66,7 @@ pub enum Error {
         needed: usize,
     },
     /// Agents without a single belief.
-    #[error("these agents never speak: {}; remove them", .agents.join(", "))]
+    #[error("these agents never speak: {}; remove them", list(.agents.iter().map(String::as_str)))]
     NeverSpeaks {
         /// Their names.
         agents: Vec<String>,
@@ -182,5 +183,5 @@ pub(crate) fn require(
     if holds {
         return Ok(());
     }
-    Err(Error::Parameter { name, value: value.to_string(), range })
+    Err(Error::Parameter { name, value: exact(value), range })
 }

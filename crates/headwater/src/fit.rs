@@ -13,6 +13,7 @@ use crate::learn::track::{TrackParams, Tracker};
 use crate::learn::whitened::{self, WhitenedParams};
 use crate::model::{Status, WeightKind};
 use crate::progress::Progress;
+use crate::words::exact;
 use crate::{Error, Frame, Method, Model, Panel, progress};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -229,7 +230,8 @@ pub fn stability(panel: &Panel, learner: &Gsl) -> Result<(f64, Option<String>), 
     let rate = learner.params().learning_rate;
     let bound = gsl::stability_bound(panel, learner.params(), learner.knows_evidence())?;
     let warning = format!(
-        "learning rate {rate} is beyond the stability bound 2/((1−δ)²λ_max) = {bound:.3e}: the weights may grow without bound"
+        "learning rate {} is beyond the stability bound 2/((1−δ)²λ_max) = {bound:.3e}: the weights may grow without bound",
+        exact(rate)
     );
     Ok((bound, (rate > bound).then_some(warning)))
 }

@@ -3,6 +3,7 @@
 //! In: two lists of names. Out: a [`Roster`], part of every panel and model, so that a number can be traced to its agent.
 
 use crate::Error;
+use crate::words::list;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -103,9 +104,9 @@ impl Roster {
 
     /// The first few names of a set of agents, and how many more there are.
     pub fn list(&self, agents: &[usize]) -> String {
-        let shown: Vec<&str> = agents.iter().take(SHOWN).map(|&agent| self.agents[agent].as_str()).collect();
+        let names = list(agents.iter().take(SHOWN).map(|&agent| self.agents[agent].as_str()));
         let rest = agents.len().saturating_sub(SHOWN);
-        shown.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
+        names + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
     }
 
     /// The names of a set of agents.
@@ -128,11 +129,11 @@ fn index_of(names: &[String], kind: &'static str) -> Result<HashMap<String, usiz
 const SHOWN: usize = 8;
 
 fn unknown(kind: &'static str, name: &str, known: &[String]) -> Error {
-    let mut list = known.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let mut names = list(known.iter().take(SHOWN).map(String::as_str));
     if known.len() > SHOWN {
-        list.push_str(&format!(", … ({} in all)", known.len()));
+        names.push_str(&format!(", … ({} in all)", known.len()));
     }
-    Error::UnknownName { kind, name: name.to_owned(), known: list }
+    Error::UnknownName { kind, name: name.to_owned(), known: names }
 }
 
 #[cfg(test)]
@@ -149,5 +150,9 @@ mod tests {
         assert_eq!(roster.agents(), ["0", "1", "2"]);
         assert_eq!(roster.hypotheses(), ["h0", "h1"]);
         assert!(roster.agent("3").unwrap_err().to_string().contains("known: 0, 1, 2"));
+        // A name does not begin a line of its own.
+        let roster = Roster::new(["a\nnote: b", "c"], ["x", "y"]).unwrap();
+        assert_eq!(roster.list(&[0, 1]), "a\\nnote: b, c");
+        assert!(roster.agent("d").unwrap_err().to_string().contains("known: a\\nnote: b, c"));
     }
 }

@@ -1,7 +1,7 @@
 //! What `headwater learn` prints about a model.
 
 use crate::error::CliError;
-use crate::terminal::{count, csv, number, percent, shell_quoted, short, table};
+use crate::terminal::{count, csv, name_cell, number, percent, shell_quoted, table};
 use headwater::evaluate::Verdict;
 use headwater::model::{Smoothing, Status};
 use headwater::{Model, influence};
@@ -187,7 +187,7 @@ impl LearnSummary {
             let rows = self.top.iter().enumerate().map(|(position, top)| {
                 let share = top.share.map_or("–".into(), percent);
                 let numbers = [share, number(top.centrality), number(top.informativeness)];
-                [(position + 1).to_string(), short(&top.agent)].into_iter().chain(numbers).collect()
+                [(position + 1).to_string(), name_cell(&top.agent)].into_iter().chain(numbers).collect()
             });
             text.push_str(&format!("\n{}", table(&["", "agent", "share", "centrality", "inform."], 2, rows.collect())));
         }

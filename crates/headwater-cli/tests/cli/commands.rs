@@ -362,6 +362,10 @@ fn intervals_and_p_values_are_there_when_asked_for() {
     let table = place.done(trust);
     assert!(table.contains("90% share") && table.lines().all(|line| line.chars().count() <= 80), "{table}");
     assert!(place.refused("rank m.json --bootstrap 200", 2).contains("--beliefs"));
+    // None, as in discover.
+    let plain = "rank m.json --beliefs w/beliefs.parquet";
+    assert_eq!(place.done(&format!("{plain} --bootstrap 0 --null 0")), place.done(plain));
+    assert!(place.refused(&format!("{plain} --null 3"), 2).contains("must be 0, or from 20 to 100000"));
     // Series that nobody listened to.
     let mut rotated = String::from("time,agent,h0,h1\n");
     for step in 0..150 {
@@ -391,6 +395,53 @@ fn batches_longer_than_the_beliefs_forecast_nothing() {
     };
     assert_eq!(skill(1)["steps"], 1500);
     assert_eq!(skill(1400)["steps"], 1351, "two whole batches end at step 2850, half-way is 1500");
+}
+
+#[test]
+fn names_begin_no_line_of_their_own() {
+    let place = Place::new();
+    place.write("chain.csv", "source,target\n\"ann\nnote: forged\",bob\nbob,cem\n");
+    place.done("simulate --graph chain.csv --out w --steps 200 --allow-reducible");
+    let ranking = place.done("rank w/truth.json");
+    assert!(ranking.contains("ann\\nnote: forged") || ranking.contains("ann\\nnote:\n"), "{ranking}");
+    for text in
+        [ranking, place.done("explain w/truth.json --agent bob"), place.refused("explain w/truth.json --agent x", 1)]
+    {
+        assert!(text.lines().all(|line| !line.starts_with("note: forged")), "{text}");
+    }
+}
+
+#[test]
+fn tables_are_as_wide_as_the_terminal() {
+    let place = Place::new();
+    let names =
+        ["a_very_long_name_of_somebody_who_talks", "a_very_long_name_of_somebody_who_listens", "Bartholomew Feather"];
+    place.write("g.csv", format!("source,target\n{0},{1}\n{1},{0}\n{0},{2}\n{2},{0}\n", names[0], names[1], names[2]));
+    place.done("simulate --graph g.csv --out w --steps 200");
+    let rank = |columns: &str| {
+        let output = place.command("rank w/truth.json").env("COLUMNS", columns).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let wide = rank("200");
+    assert!(names.iter().all(|name| wide.contains(name)), "{wide}");
+    assert!(rank("80").lines().all(|line| line.chars().count() <= 80));
+    let narrow = rank("60");
+    let rows: Vec<&str> = narrow.lines().filter(|line| line.contains('%') && line.contains('…')).collect();
+    assert_eq!(rows.len(), 2, "{narrow}");
+    assert!(
+        rows.iter().any(|row| row.contains("talks ")) && rows.iter().any(|row| row.contains("listens ")),
+        "{narrow}"
+    );
+    // In a sentence a name is whole.
+    let text = place.done(&["explain", "w/truth.json", "--agent", names[0]]);
+    assert!(text.contains(&format!("\n{}: rank ", names[0])), "{text}");
+}
+
+#[test]
+fn numbers_in_messages_are_short() {
+    let place = with_world("");
+    let told = place.refused("learn w/beliefs.parquet --out m.json --method gsl --adaptation 1e-300", 2);
+    assert!(told.contains("1e-300") && !told.contains("0.0000000000"), "{told}");
 }
 
 #[test]

@@ -242,8 +242,8 @@ fn only_what_is_the_same_is_used_again() {
     assert_eq!(again(""), [false; 3]);
     assert_eq!(again(""), [true; 3]);
     assert_eq!(again("--top 2"), [true, true, false]);
-    assert_eq!(again("--graph graph.csv"), [false; 3]);
-    assert_eq!(again("--min-posts 2"), [false; 3]);
+    assert_eq!(again("--graph graph.csv --force"), [false; 3]);
+    assert_eq!(again("--min-posts 2 --force"), [false; 3]);
     // A run that is interrupted leaves the earlier one as it was.
     let before = outputs(&place, "a");
     let run = discover("--out a --hypotheses 2 --min-posts 3");
@@ -719,7 +719,7 @@ fn with_a_graph_the_graph_test_decides_and_tells_its_power() {
     let grouped = place.json(&format!("{rank} --groups groups.csv"));
     let found = &grouped["verdict"]["graph_test"];
     assert_eq!((&found["groups_given"], &found["groups"]), (&true.into(), &1.into()), "{}", grouped["verdict"]);
-    place.done(&format!("{run} --groups groups.csv --out found --quiet"));
+    place.done(&format!("{run} --groups groups.csv --out found --force --quiet"));
     let run = place.read_json("found/run.json");
     assert_eq!(run["options"]["groups"], "groups.csv");
     assert_eq!(place.read_json("found/ranking.json")["verdict"]["graph_test"], grouped["verdict"]["graph_test"]);

@@ -48,6 +48,34 @@ fn results_of_other_posts_are_replaced_only_by_force() {
 }
 
 #[test]
+fn results_on_another_graph_or_other_users_are_replaced_only_by_force() {
+    let place = Place::new();
+    place.write("posts.csv", posts(30));
+    place.write("a.csv", "source,target\nu0,u1\nu1,u2\n");
+    place.write("b.csv", "source,target\nu2,u1\nu1,u0\n");
+    place.write("users.txt", "u0\nu1\nu2\n");
+    place.write("groups.csv", "agent,group\nu0,x\nu1,x\nu2,y\n");
+    place.done(&format!("{DISCOVER} --graph a.csv"));
+    let steps = [
+        ("--graph b.csv", "a run on another graph;"),
+        ("", "a run on a graph, which this run does not have;"),
+        ("--graph a.csv --users users.txt", "a run without a list of users;"),
+        ("--graph a.csv --groups groups.csv", "a run without groups for the graph test;"),
+        ("--graph a.csv --common groups.csv", "a run without groups with trends of their own;"),
+    ];
+    for (more, wanted) in steps {
+        let before = place.read("a/run.json");
+        let told = place.refused(&format!("{DISCOVER} {more}"), 1);
+        assert!(told.contains(&format!("a: holds the results of {wanted}")) && told.contains("--force"), "{told}");
+        assert_eq!(place.read("a/run.json"), before);
+    }
+    // The same files under other names, and other options.
+    place.write("c.csv", place.read("a.csv"));
+    place.done(&format!("{DISCOVER} --graph c.csv --bin 36h"));
+    place.done(&format!("{DISCOVER} --graph b.csv --force"));
+}
+
+#[test]
 fn a_refused_run_leaves_no_folder() {
     let place = Place::new();
     place.write("posts.csv", "user,time,text,score\nann,never,x,0.5\n");
@@ -84,6 +112,45 @@ mod unix {
                 std::fs::read(place.path(name)).unwrap(),
                 std::fs::read(place.path(&format!("read-{name}"))).unwrap()
             );
+        }
+    }
+
+    #[test]
+    fn results_go_through_pipes_without_a_name() {
+        let place = Place::new();
+        place.done("simulate --agents 4 --steps 30 --out w --as csv -q");
+        place.write("posts.csv", "user,time,text\nann,2024-05-01,good\n");
+        let runs = [
+            ("learn w/beliefs.csv -q", ">(cat > read; mv read all)"),
+            ("score posts.csv -q", "/dev/stdout | cat > read; mv read all"),
+        ];
+        for (command, pipe) in runs {
+            place.done(&format!("{command} --out file"));
+            let script = format!(
+                "\"$HEADWATER\" {command} --out {pipe}; for i in $(seq 100); do test -e all && exit 0; sleep 0.1; done; exit 1"
+            );
+            let output = shell(&place, &script);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(place.read("all"), place.read("file"));
+            std::fs::remove_file(place.path("all")).unwrap();
+        }
+    }
+
+    #[test]
+    fn files_of_a_finished_run_keep_their_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = Place::new();
+        place.write("posts.csv", posts(30));
+        place.done(DISCOVER);
+        let names = files(&place.path("a"));
+        names.iter().for_each(|name| place.set_mode(&format!("a/{name}"), 0o600));
+        place.done(&format!("{DISCOVER} --bin 36h"));
+        // A run that reuses everything writes its record again.
+        place.done(&format!("{DISCOVER} --bin 36h"));
+        assert_eq!(files(&place.path("a")), names);
+        for name in names {
+            let mode = std::fs::metadata(place.path(&format!("a/{name}"))).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
         }
     }
 

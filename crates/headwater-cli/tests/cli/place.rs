@@ -92,6 +92,8 @@ impl Place {
     pub(crate) fn command(&self, arguments: &(impl Words + ?Sized)) -> Command {
         let mut command = Command::cargo_bin("headwater").unwrap();
         command.current_dir(self.folder.path()).args(arguments.words());
+        // Tables are as wide as this says.
+        command.env_remove("COLUMNS");
         command
     }
 

@@ -328,6 +328,8 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     assert!(error.contains("hint: use a name that ends in .csv or .parquet"), "{error}");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "no/b.csv", "--scorer", "column"], 1);
     assert!(error.contains("no/b.csv: there is no folder no\nhint: create it with: mkdir -p no"), "{error}");
+    let error = place.refused(&["beliefs", "posts.csv", "--out", "$(touch z)/b.csv", "--scorer", "column"], 1);
+    assert!(error.contains("mkdir -p '$(touch z)'"), "{error}");
 }
 
 #[cfg(target_os = "linux")]

@@ -264,7 +264,7 @@ def discover(
 
     Takes all options of `beliefs_from_posts`, and those of `StateSpace`, which does the fit. Everything stays in memory
     unless `out` names a folder to write; with a folder an interrupted call can be resumed. A folder with
-    results of other posts is refused unless `force` is true. In its CSV files names that a spreadsheet would run as a
+    results of other inputs (posts, graph, users, groups) is refused unless `force` is true. In its CSV files names that a spreadsheet would run as a
     formula begin with an apostrophe, unless `raw_csv` is true. With `graph` the graph test decides the verdict; `groups` are
     the groups of the users for it (user: group), otherwise communities of the graph. `null` is 200 up to
     100 users and 0 above, unless given; 0 or False turns `null` or `bootstrap` off. Warns `NoEvidence` where the data do

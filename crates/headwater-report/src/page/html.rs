@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::svg::escape;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use headwater::words::{number, percent};
+use headwater::words::{number, percent, percent_range};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -63,7 +63,7 @@ impl Page {
             ];
             if interval {
                 let ends = row.signed_interval();
-                cells.push(ends.map_or(String::new(), |(low, high)| format!("{}–{}", percent(low), percent(high))));
+                cells.push(ends.map_or(String::new(), |(low, high)| percent_range(low, high)));
             }
             if p {
                 cells.push(row.p_value.map_or(String::new(), |p| format!("{p:.3}")));

@@ -197,7 +197,9 @@ impl Features {
             let turned = if token.negated { NEGATED } else { 1.0 };
             self.valences.push(size * valence.signum() * turned);
         }
-        let (mut good, mut bad, mut goods, mut bads) = (0.0, 0.0, 0, 0);
+        let (mut good, mut bad) = (0.0, 0.0);
+        // As wide as the number of tokens of any post.
+        let (mut goods, mut bads) = (0_usize, 0_usize);
         let (mut best, mut worst) = (f32::MIN, f32::MAX);
         for valence in &self.valences {
             (best, worst) = (best.max(*valence), worst.min(*valence));
@@ -211,10 +213,10 @@ impl Features {
         let sum = good - bad;
         let balance = sum / (sum * sum + 15.0).sqrt();
         let last = self.valences.last().copied();
-        self.summary("good words", goods.min(4), LEXICON);
-        self.summary("bad words", bads.min(4), LEXICON);
+        self.summary("good words", goods.min(4) as i16, LEXICON);
+        self.summary("bad words", bads.min(4) as i16, LEXICON);
         self.summary("balance of good and bad words", (balance * 5.0).round() as i16, LEXICON);
-        self.summary("good and bad words", goods.min(2) * 3 + bads.min(2), LEXICON);
+        self.summary("good and bad words", (goods.min(2) * 3 + bads.min(2)) as i16, LEXICON);
         if let Some(last) = last {
             self.summary("last good or bad word", last.round() as i16, LEXICON);
             self.summary("best word", best.round() as i16, LEXICON);
