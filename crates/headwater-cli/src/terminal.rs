@@ -460,7 +460,7 @@ pub(crate) fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>) -> St
 
 fn table_at(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: usize) -> String {
     // A line end inside a name would start a row of its own.
-    let rows = rows.iter().map(|row| row.iter().map(|cell| shown(cell).into_owned()).collect());
+    let rows = rows.into_iter().map(|row| row.iter().map(|cell| shown(cell).into_owned()).collect());
     let header = header.iter().map(|cell| shown(cell).into_owned()).collect();
     let mut lines: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
     let widths = column_widths(&lines, texts, width);
