@@ -362,7 +362,7 @@ impl Ranking {
     /// has at least these agents, in any order. Where this graph or this test is the obstacle, the verdict says so and rests on
     /// circular shifts as without a graph.
     ///
-    /// Errors: [`Error::Untestable`] where the opinions allow no test of anything, [`Error::UnknownAgent`] for agents that the
+    /// Errors: [`Error::Untestable`] where the opinions allow no test of anything, [`Error::UnknownName`] for agents that the
     /// panel does not have, and those of [`graph_test`].
     pub fn add_graph_test(
         &mut self,
