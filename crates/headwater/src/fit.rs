@@ -175,7 +175,6 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
         return posterior::learn(panel, params);
     }
     let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
-    // Draws of sparse edges take minutes and may not converge, so they have to be asked for.
     let asked = params.weights == Some(WeightKind::Edges);
     let choosing = params.support.is_some() && params.constraint == Constraint::Simplex;
     let (params, choice) = match params.weights {
@@ -197,7 +196,8 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
     }
     drop(stage);
     let mut model = learner.model()?;
-    if asked || params.weights != Some(WeightKind::Edges) {
+    // Draws of many sparse edges take long, so they have to be asked for.
+    if asked || params.weights != Some(WeightKind::Edges) || posterior::edges_take_minutes(panel, &params) {
         posterior::sample(panel, &params, &mut model)?;
     }
     model.diagnostics.skill = match &choice {

@@ -4,8 +4,9 @@ use headwater::evaluate::{Bootstrap, CircularShifts};
 use headwater::learn::state_space::{self, StateSpaceLearner, StateSpaceParams, state_space};
 use headwater::model::WeightKind;
 use headwater::panel::Times;
+use headwater::progress::Progress;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
-use headwater::{Error, Method, Panel, Roster, influence};
+use headwater::{Error, Method, Panel, Roster, fit, influence};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -100,6 +101,20 @@ fn the_hub_is_found_where_repeating_misses_it() {
     assert!((noise / 2.25 - 1.0).abs() < 0.2, "{noise}");
     assert!((model.adaptation / truth.adaptation - 1.0).abs() < 0.6, "{}", model.adaptation);
     assert!(model.combination.to_columns().chunks(25).all(|column| (column.iter().sum::<f64>() - 1.0).abs() < 1e-9));
+}
+
+/// The posterior of edges is what a fit without a graph ends with, unless expectation-maximisation is asked for.
+#[test]
+fn without_a_graph_edges_are_sampled() {
+    let small = NoisyWorld { agents: 6, edge_probability: 0.5, steps: 120, noise: 0.5, ..NoisyWorld::default() };
+    let (panel, _) = noisy(&small).unwrap();
+    let fitted = |params: StateSpaceParams| fit(&panel, &Method::StateSpace(params), &Progress::default()).unwrap();
+    let found = fitted(StateSpaceParams::default()).diagnostics.posterior.unwrap();
+    let probabilities: Vec<f64> = found.edges.iter().map(|edge| edge.probability.unwrap()).collect();
+    assert_eq!(probabilities.len(), 30);
+    assert!(probabilities.iter().any(|p| *p > 0.5) && probabilities.iter().any(|p| *p < 0.5), "{probabilities:?}");
+    let quick = fitted(StateSpaceParams { sampling: None, ..StateSpaceParams::default() });
+    assert!(quick.diagnostics.posterior.is_none());
 }
 
 #[test]

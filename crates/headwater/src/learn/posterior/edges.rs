@@ -32,9 +32,12 @@ use rayon::prelude::*;
 /// Largest number of agents.
 const MOST_AGENTS: usize = 60;
 
-/// Largest product of steps and squared numbers of speakers of all listeners: about 60 ms for a sweep, and some minutes in
-/// all on two cores.
+/// Largest product of steps and squared numbers of speakers of all listeners: about 60 ms for a sweep, half an hour or more
+/// in all on two cores.
 const MOST_WORK: usize = 200_000_000;
+
+/// The same for draws that nobody asked for: minutes.
+const MOST_WORK_UNASKED: usize = 40_000_000;
 
 /// Steps below which sampling is of no use.
 const FEWEST_STEPS: usize = 20;
@@ -60,21 +63,31 @@ const FEW: usize = 5;
 /// Shares of others that are heard where a chain starts: none, nearly all, and some.
 const STARTS: [f64; 4] = [0.0, 0.9, 0.2, 0.5];
 
-/// Whether the posterior of this model can be sampled: one weight per edge, two hypotheses, no common trend, and not too
-/// many agents, edges and steps.
+/// Whether the posterior of this model can be sampled: one weight per edge, two hypotheses, one episode, no common trend, and
+/// not too many agents, edges and steps.
 pub(crate) fn applies(panel: &Panel, params: &StateSpaceParams) -> bool {
-    let agents = panel.agents();
-    let degrees = match &params.support {
-        Some(support) => support.iter().map(|speakers| (speakers.len() + 1).pow(2)).sum::<usize>(),
-        None => agents.pow(3),
-    };
     params.kind() == WeightKind::Edges
         && params.constraint == Constraint::Simplex
         && params.common.is_none()
         && panel.ratios() == 1
-        && (2..=MOST_AGENTS).contains(&agents)
+        && panel.episodes().is_single()
+        && (2..=MOST_AGENTS).contains(&panel.agents())
         && panel.steps() >= FEWEST_STEPS
-        && panel.steps().saturating_mul(degrees) <= MOST_WORK
+        && work(panel, params) <= MOST_WORK
+}
+
+/// Whether the draws take minutes at most.
+pub(crate) fn take_minutes(panel: &Panel, params: &StateSpaceParams) -> bool {
+    applies(panel, params) && work(panel, params) <= MOST_WORK_UNASKED
+}
+
+/// Steps times squared numbers of speakers of all listeners.
+fn work(panel: &Panel, params: &StateSpaceParams) -> usize {
+    let degrees = match &params.support {
+        Some(support) => support.iter().map(|speakers| (speakers.len() + 1).pow(2)).sum::<usize>(),
+        None => panel.agents().pow(3),
+    };
+    panel.steps().saturating_mul(degrees)
 }
 
 /// The posts, who may be heard, and the scales of the priors.

@@ -21,6 +21,7 @@ pub(crate) mod strengths;
 pub(crate) mod target;
 pub mod trajectory;
 
+pub(crate) use edges::take_minutes as edges_take_minutes;
 pub(crate) use strengths::{forecast_skill, is_large, learn};
 
 use crate::error::require;
