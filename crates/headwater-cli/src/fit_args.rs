@@ -109,7 +109,7 @@ fn parse_minutes(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WeightsName {
-    /// Selected by the forecast error on held-out steps
+    /// Selected by the predictive density of held-out steps
     Auto,
     /// One weight per edge
     Edges,

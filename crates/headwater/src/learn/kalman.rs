@@ -72,6 +72,8 @@ impl TrendLoading {
 #[derive(Debug)]
 pub(crate) struct Filtered {
     pub(crate) log_likelihood: f64,
+    /// Log-density of what is said at each step given the steps before; these add up to the likelihood.
+    pub(crate) log_densities: Vec<f64>,
     /// T × D: means of each frame given the frames before.
     pub(crate) forecast: Vec<f64>,
     /// T × D: the same given the frame itself as well.
@@ -194,6 +196,7 @@ impl Dynamics {
         }
         let mut out = Filtered {
             log_likelihood: 0.0,
+            log_densities: vec![0.0; steps],
             forecast: Vec::with_capacity(steps * size),
             known: Vec::with_capacity(steps * size),
             spreads: Vec::new(),
@@ -246,8 +249,9 @@ impl Dynamics {
                 solve_lower_triangular_in_place(lower.as_ref(), scaled.as_mut(), Par::Seq);
                 let distance: f64 = scaled.col_as_slice(0).iter().map(|value| value * value).sum();
                 let log_volume: f64 = (0..entries.len()).map(|row| 2.0 * lower[(row, row)].ln()).sum::<f64>();
-                out.log_likelihood -=
-                    0.5 * (distance + log_volume + entries.len() as f64 * (2.0 * std::f64::consts::PI).ln());
+                let unlikely = 0.5 * (distance + log_volume + entries.len() as f64 * (2.0 * std::f64::consts::PI).ln());
+                out.log_likelihood -= unlikely;
+                out.log_densities[step] = -unlikely;
                 let mut moved = Mat::zeros(size, 1);
                 matmul(moved.as_mut(), Accum::Replace, weighed.transpose(), scaled.as_ref(), 1.0, Par::Seq);
                 mean.iter_mut().zip(moved.col_as_slice(0)).for_each(|(mean, moved)| *mean += moved);
@@ -464,6 +468,11 @@ mod tests {
             stretches.extend(found.stretches);
         }
         assert!((whole.log_likelihood - log_likelihood).abs() < 1e-9, "{} {log_likelihood}", whole.log_likelihood);
+        // What is said at the last steps given the others is the rest of the likelihood.
+        let (steps, all) = (panel.steps(), &whole.log_densities);
+        let before = both.filter(&panel, steps - 3, false).unwrap().log_likelihood;
+        let last: f64 = all[steps - 3..].iter().sum();
+        assert!((whole.log_likelihood - before - last).abs() < 1e-9, "{last}");
         assert!(smoothed.frames.iter().zip(&frames).all(|(met, wanted)| (met - wanted).abs() < 1e-12));
         assert!((smoothed.noise.0[(0, 0)] - noise).abs() < 1e-9);
         assert_eq!(smoothed.stretches.len(), 4);

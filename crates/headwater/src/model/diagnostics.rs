@@ -24,7 +24,7 @@ impl WeightKind {
     }
 }
 
-/// The kind of weights that forecasts held-out steps better, with the skills compared.
+/// The kind of weights with the higher predictive density of held-out steps, with what was compared.
 ///
 /// Its [`Display`](std::fmt::Display) is the one place that puts it into words.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,25 @@ pub struct WeightsSelection {
     /// Skill of one strength per speaker, where measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_strengths: Option<f64>,
+    /// Mean log-density of held-out beliefs given the steps before them, with one weight per edge, in nats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density_edges: Option<f64>,
+    /// The same with one strength per speaker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density_strengths: Option<f64>,
+}
+
+impl WeightsSelection {
+    /// A kind that was taken because nothing could be compared.
+    pub(crate) fn unmeasured(chosen: WeightKind) -> Self {
+        WeightsSelection {
+            chosen,
+            skill_edges: None,
+            skill_strengths: None,
+            density_edges: None,
+            density_strengths: None,
+        }
+    }
 }
 
 impl std::fmt::Display for WeightsSelection {
@@ -54,10 +73,18 @@ impl std::fmt::Display for WeightsSelection {
             let better = if skill < 0.0 { "worse" } else { "better" };
             format!("{:.1} % {better}", 100.0 * skill.abs())
         };
+        write!(to, "{}: ", chosen.0)?;
+        if let (Some(edges), Some(strengths)) = (self.density_edges, self.density_strengths) {
+            let ahead = (strengths - edges).abs();
+            write!(
+                to,
+                "the predictive log-density of a held-out belief is {ahead:.3} nats higher than with {}; ",
+                other.0
+            )?;
+        }
         write!(
             to,
-            "{}: its forecasts of held-out steps are {} than each agent's own past, those of {} {}",
-            chosen.0,
+            "its forecasts of held-out steps are {} than each agent's own past, those of {} {}",
             compared(skill),
             other.0,
             compared(rival)

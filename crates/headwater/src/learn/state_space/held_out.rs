@@ -16,6 +16,8 @@ pub(crate) struct HeldOut {
     pub(crate) combination: Combination,
     /// Its squared error.
     error: f64,
+    /// Its mean log-density per held-out belief.
+    density: f64,
 }
 
 /// Skill of one-step forecasts of the last fifth of a panel by a fit to the rest: against no change, against each agent's
@@ -68,8 +70,8 @@ pub struct WeightsChoice {
     pub skill: Option<Skill>,
 }
 
-/// Strengths or edges, by the better forecasts of held-out steps; strengths, which have fewer parameters, where that cannot
-/// be measured.
+/// Strengths or edges, by the higher predictive density of held-out steps; strengths, which have fewer parameters, where that
+/// cannot be measured.
 pub fn choose(panel: &Panel, params: &StateSpaceParams) -> Result<WeightsChoice, Error> {
     choose_observed(panel, params, &|| ())
 }
@@ -82,7 +84,7 @@ pub(crate) fn choose_observed(
 ) -> Result<WeightsChoice, Error> {
     let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
     let unmeasured = || {
-        let selection = WeightsSelection { chosen: WeightKind::Strengths, skill_edges: None, skill_strengths: None };
+        let selection = WeightsSelection::unmeasured(WeightKind::Strengths);
         Ok(WeightsChoice { selection, skill: None })
     };
     // Small fits keep one core busy.
@@ -94,7 +96,8 @@ pub(crate) fn choose_observed(
     };
     let edges = edges?;
     let (Some(strong), Some(free)) = (strengths.skill, edges.skill) else { return unmeasured() };
-    let (chosen, found) = match strong.against_own_past >= free.against_own_past {
+    let densities = (edges.density, strengths.density);
+    let (chosen, found) = match strengths.density >= edges.density {
         true => (WeightKind::Strengths, strengths),
         false => (WeightKind::Edges, edges),
     };
@@ -102,6 +105,8 @@ pub(crate) fn choose_observed(
         chosen,
         skill_edges: Some(free.against_own_past),
         skill_strengths: Some(strong.against_own_past),
+        density_edges: Some(densities.0),
+        density_strengths: Some(densities.1),
     };
     Ok(WeightsChoice { selection, skill: beyond_common(panel, &with(chosen), &found, each)? })
 }
@@ -114,8 +119,13 @@ fn held_out_observed(panel: &Panel, params: &StateSpaceParams, each: RoundReport
     let seen = panel.held_out_steps().seen;
     let mut learner = StateSpaceLearner::with_seen(panel, &seen, params)?;
     learner.run_observed(each)?;
-    let error = forecast_error(panel, &learner.forecasts(panel, &seen)?);
-    Ok(HeldOut { skill: skill_of(panel, error), combination: learner.combination()?, error })
+    let forecasts = learner.forecasts(panel, &seen)?;
+    let error = forecast_error(panel, &forecasts.forecast);
+    let scored = panel.held_out_steps().scored;
+    let beliefs = scored.iter().flat_map(|&step| (0..panel.agents()).map(move |agent| (step, agent)));
+    let beliefs = beliefs.filter(|&(step, agent)| panel.posts(step, agent) > 0).count() * panel.ratios();
+    let density = scored.iter().map(|&step| forecasts.log_densities[step]).sum::<f64>() / beliefs.max(1) as f64;
+    Ok(HeldOut { skill: skill_of(panel, error), combination: learner.combination()?, error, density })
 }
 
 /// Skill of forecasts of the held-out steps of a panel with this summed squared error.

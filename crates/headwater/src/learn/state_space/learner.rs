@@ -5,7 +5,7 @@ use super::{StateSpaceParams, check};
 use crate::learn::blocks::Blocks;
 use crate::learn::common_trend::CommonTrend;
 use crate::learn::fit;
-use crate::learn::kalman::Smoothed;
+use crate::learn::kalman::{Filtered, Smoothed};
 use crate::learn::method::Method;
 use crate::learn::regressors::{DistinctAgents, Regressors};
 use crate::learn::strengths::Strengths;
@@ -295,12 +295,12 @@ impl<'a> StateSpaceLearner<'a> {
         Some(episodes.ranges().enumerate().map(one).collect())
     }
 
-    /// T × D forecasts of every frame of a panel from the frames before it, where this one was learned from a part of it. At
-    /// the first step of an episode it is the mean that an episode starts with.
-    pub(super) fn forecasts(&mut self, whole: &Panel, seen: &[usize]) -> Result<Vec<f64>, Error> {
+    /// Forecasts of every frame of a panel from the frames before it, where this one was learned from a part of it. At the
+    /// first step of an episode it is the mean that an episode starts with.
+    pub(super) fn forecasts(&mut self, whole: &Panel, seen: &[usize]) -> Result<Filtered, Error> {
         if let Some(found) = &mut self.state.dynamics.trend_loading {
             found.trend = Arc::new(CommonTrend::from_panel(whole, seen, &found.trend.groups));
         }
-        Ok(self.state.dynamics.filter(whole, whole.steps(), false)?.forecast)
+        self.state.dynamics.filter(whole, whole.steps(), false)
     }
 }

@@ -36,14 +36,14 @@ use serde::{Deserialize, Serialize};
 /// |---|---|---|---|
 /// | `adaptation` | none | δ; estimated when not given | (0, 1) |
 /// | `constraint` | simplex | constraint on a listener's weights | |
-/// | `weights` | none | one weight per edge, or one strength per speaker; when not given [`fit`](crate::fit()) chooses by forecast skill where there is a support, and the learner itself takes edges | |
+/// | `weights` | none | one weight per edge, or one strength per speaker; when not given [`fit`](crate::fit()) chooses by the predictive density of held-out steps where there is a support, and the learner itself takes edges | |
 /// | `ridge` | 0 | added to every G_k, relative to its mean diagonal | ≥ 0 |
 /// | `shrinkage` | 500 | of a weight towards the mean weight of the same speaker: 1/variance, per speaker of the listener | ≥ 0 |
 /// | `rounds` | 200 | of expectation-maximisation, at most | ≥ 1 |
 /// | `tolerance` | 2e-6 | stop when a round gains less log-likelihood than this per belief | ≥ 0 |
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
 /// | `common` | none | the group of each agent, whose lagged mean is controlled for | N numbers below N |
-/// | `sampling` | default | how [`fit`](crate::fit()) samples the posterior of strengths; none for expectation-maximisation alone | |
+/// | `sampling` | default | how [`fit`](crate::fit()) samples the posterior; none for expectation-maximisation alone | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
 pub struct StateSpaceParams {
