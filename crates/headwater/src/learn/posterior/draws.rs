@@ -10,11 +10,12 @@ pub(super) struct Draw<W> {
     pub(super) weights: W,
     pub(super) adaptation: f64,
     pub(super) centrality: Vec<f64>,
-    /// δL̄, the mean over the episodes.
+    /// δL̄, the mean over the episodes, agent by agent, N × H.
     pub(super) drifts: Vec<f64>,
     pub(super) shares: Vec<f64>,
+    /// Covariance of the news of each agent, agent by agent, N × H × H, and of the noise of a post, H × H.
     pub(super) news: Vec<f64>,
-    pub(super) noise: f64,
+    pub(super) noise: Vec<f64>,
 }
 
 /// Draws by chain, with the convergence of shares and δ.
@@ -97,16 +98,21 @@ impl<W> Draws<W> {
     /// Replaces the estimates of a model by posterior means, all but the weights.
     pub(super) fn apply(&self, model: &mut Model) -> Result<(), Error> {
         let agents = model.roster.agents().len();
+        let ratios = model.evidence.ratios();
         model.adaptation = self.mean(|draw| draw.adaptation);
         // The ratio of means, because δ is in the denominator of every draw of the evidence.
-        let evidence = (0..agents).map(|agent| self.mean(|draw| draw.drifts[agent]) / model.adaptation).collect();
-        let errors = (0..agents).map(|agent| self.variance(|draw| draw.drifts[agent] / draw.adaptation).sqrt());
-        model.diagnostics.evidence_errors = Some(errors.map(|error| vec![error]).collect());
-        let news = |agent: usize| self.mean(|draw| draw.news[agent] / draw.adaptation.powi(2));
-        model.innovation = Some(Innovation::from_cells((0..agents).map(news).collect(), agents, 1)?);
-        model.evidence = Evidence::from_rows(evidence, agents, 1)?;
+        let evidence = |cell: usize| self.mean(|draw| draw.drifts[cell]) / model.adaptation;
+        let evidence = (0..agents * ratios).map(evidence).collect();
+        let error = |cell: usize| self.variance(|draw| draw.drifts[cell] / draw.adaptation).sqrt();
+        let errors = |agent: usize| (0..ratios).map(|ratio| error(agent * ratios + ratio)).collect();
+        model.diagnostics.evidence_errors = Some((0..agents).map(errors).collect());
+        let news = |cell: usize| self.mean(|draw| draw.news[cell] / draw.adaptation.powi(2));
+        let news = (0..agents * ratios * ratios).map(news).collect();
+        model.innovation = Some(Innovation::from_cells(news, agents, ratios)?);
+        model.evidence = Evidence::from_rows(evidence, agents, ratios)?;
         if let Some(smoothing) = &mut model.diagnostics.smoothing {
-            smoothing.noise = vec![vec![self.mean(|draw| draw.noise)]];
+            let noise = |cell: usize| self.mean(|draw| draw.noise[cell]);
+            smoothing.noise = (0..ratios).map(|h| (0..ratios).map(|g| noise(h * ratios + g)).collect()).collect();
         }
         Ok(())
     }

@@ -195,7 +195,7 @@ fn derive(target: &EdgesTarget, state: &State) -> Result<EdgesDraw, Error> {
         drifts: state.drifts.clone(),
         shares: signed_shares(&influence).unwrap_or(influence),
         news: state.news.clone(),
-        noise: state.noise,
+        noise: vec![state.noise],
     })
 }
 

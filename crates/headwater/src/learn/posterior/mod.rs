@@ -8,6 +8,7 @@
 
 pub(crate) mod arrow;
 pub(crate) mod attention;
+pub(crate) mod axes;
 pub mod diagnostics;
 mod draws;
 pub(crate) mod edges;
@@ -62,7 +63,7 @@ impl SamplingParams {
 }
 
 /// Samples the posterior of a state-space model of these parameters, where that is possible: speaker strengths on a graph, or
-/// sparse edges of up to 60 agents; two hypotheses, no common trend, and not too many posts. The estimates of the model
+/// sparse edges of up to 60 agents and two hypotheses; no common trend, and not too many posts. The estimates of the model
 /// become posterior means, and [`crate::model::Diagnostics`] get the draws. Otherwise the model stays as it is.
 ///
 /// Sampling ends when the chains have converged, when they have made all draws, or when
@@ -71,7 +72,9 @@ impl SamplingParams {
 /// speakers of all listeners for each step, chain and sweep; one or two thousand sweeps.
 pub fn sample(panel: &Panel, params: &StateSpaceParams, model: &mut Model) -> Result<(), Error> {
     match &params.sampling {
-        Some(sampling) if strengths::applies(panel, params) => strengths::sample(panel, params, sampling)?.apply(model),
+        Some(sampling) if strengths::applies(panel, params) => {
+            strengths::sample(panel, params, sampling, model)?.apply(model)
+        }
         Some(sampling) if edges::applies(panel, params) => edges::sample(panel, params, sampling)?.apply(model),
         _ => Ok(()),
     }

@@ -1,29 +1,34 @@
 //! The posterior of speaker strengths by Hamiltonian Monte Carlo.
 //!
-//! In: a panel of two hypotheses and who may hear whom. Out: a [`StrengthsPosterior`]: draws of the network, δ and the
+//! In: a panel and who may hear whom. Out: a [`StrengthsPosterior`]: draws of the network, δ and the
 //! evidence, with their convergence.
+
+mod meaning;
+mod prepared;
 
 use super::arrow::ArrowMetric;
 use super::attention::{Attention, listener_weights};
-use super::draws::{Draw, Draws};
+use super::draws::Draws;
 use super::filter::{self, Audience};
 use super::lanes::LANES;
-use super::marginal::{MarginalParams, Observation, Posts, Support};
+use super::marginal::{MarginalParams, Support};
 use super::sampler::{Chains, Guide, Metric, POINTS_OF_A_STEP, Scaling, Search, maximise};
 use super::target::{
-    DRIFT_FREEDOM, Density, Evaluation, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio,
-    StrengthsTarget, UnknownVariance, Variances,
+    DRIFT_FREEDOM, Density, Evaluation, OF_DEVIATIONS, OF_NEWS, OF_STRENGTHS, RatioLayout, StrengthsTarget,
+    UnknownVariance, Variances,
 };
 use super::trajectory::{Observations, SparseDynamics, Trajectory};
 use super::{SAMPLING, SamplingParams, large};
-use crate::influence::signed_shares;
 use crate::learn::gsl::Constraint;
 use crate::learn::method::Method;
 use crate::learn::regressors::DistinctAgents;
-use crate::learn::state_space::{self, SeriesSummary, StateSpaceParams};
+use crate::learn::state_space::{self, StateSpaceParams};
 use crate::model::posterior::{EdgeInterval, Posterior, interval, rounded};
-use crate::model::{self, ColumnDiagnostics, EpisodeEvidence, Skill, Smoothing, WeightKind};
+use crate::model::{self, ColumnDiagnostics, Skill, Smoothing, WeightKind};
 use crate::{Combination, Error, Evidence, Model, Panel, progress};
+use meaning::{EpisodeDrifts, Reading, StrengthsDraw, combination};
+pub(crate) use prepared::{Prepared, prepare};
+use prepared::{median, posts};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -39,12 +44,6 @@ const MOST_SAMPLED: usize = 2_000_000;
 
 /// Most agents for expectation-maximisation with a dense covariance, where strengths on a graph can do without.
 const MOST_DENSE: usize = 60;
-
-/// Initial δ, self-weight, and share of news in the variance of beliefs.
-const FIRST: (f64, f64, f64) = (0.1, 0.2, 0.3);
-
-/// Observations below which the mean of an agent says little about its level.
-const FEW: usize = 5;
 
 /// Rounds of maximum, curvature and variances before the chains start, and steps of the search in the first and in the
 /// others.
@@ -72,120 +71,32 @@ const SMOOTHED: f64 = 1e-4;
 const APPROXIMATING: &str = "approximating the posterior";
 const CORRECTING: &str = "correcting the approximation";
 
-/// Whether the posterior of this model can be sampled: speaker strengths on a graph, two hypotheses, no common trend.
+/// Whether the posterior of this model can be sampled: speaker strengths on a graph, no common trend, and with more than two
+/// hypotheses not more posts than the exact likelihood takes.
 pub(crate) fn applies(panel: &Panel, params: &StateSpaceParams) -> bool {
     params.kind() == WeightKind::Strengths
         && params.support.is_some()
         && params.constraint == Constraint::Simplex
         && params.common.is_none()
-        && panel.ratios() == 1
+        && (panel.ratios() == 1 || is_exact(observations(panel), panel.agents()))
+}
+
+/// Whether the likelihood of so many observations is exact.
+fn is_exact(observations: usize, agents: usize) -> bool {
+    observations.saturating_mul(agents.pow(2)) <= MOST_WORK
+}
+
+/// Numbers observed.
+fn observations(panel: &Panel) -> usize {
+    let silent: usize = panel.silence().iter().sum();
+    (panel.steps() * panel.agents() - silent) * panel.ratios()
 }
 
 /// Whether a network is learned without expectation-maximisation, which takes N³ operations a step: strengths on a graph of
 /// more agents than that is good for, in one episode.
 pub(crate) fn is_large(panel: &Panel, params: &StateSpaceParams) -> bool {
     let strengths = StateSpaceParams { weights: params.weights.or(Some(WeightKind::Strengths)), ..params.clone() };
-    panel.agents() > MOST_DENSE && panel.episodes().is_single() && applies(panel, &strengths)
-}
-
-/// The observations of one log-ratio of a panel, by episode.
-fn posts(panel: &Panel, ratio: usize, steps: usize) -> Posts {
-    let agents = panel.agents();
-    let (mut starts, mut observations) = (vec![0], Vec::new());
-    for step in 0..steps {
-        for agent in 0..agents {
-            let count = panel.posts(step, agent);
-            if count > 0 {
-                let value = panel.cells()[step * panel.width() + ratio * agents + agent];
-                observations.push(Observation { agent: agent as u32, value, share: 1.0 / f64::from(count) });
-            }
-        }
-        starts.push(observations.len());
-    }
-    let episodes = (0..steps).map(|step| panel.episodes().at(step) as u32).collect();
-    Posts { agents, starts, observations, episodes }
-}
-
-/// A density with a start, and typical changes of its variables.
-pub(crate) struct Prepared {
-    pub(crate) target: StrengthsTarget,
-    pub(crate) start: Vec<f64>,
-    pub(crate) scales: Vec<f64>,
-}
-
-pub(crate) fn prepare(panel: &Panel, steps: usize, support: &[Vec<usize>], adaptation: Option<f64>) -> Prepared {
-    let agents = panel.agents();
-    let summary = SeriesSummary::from_panel(panel, steps);
-    let support = Support::new(support);
-    let ratios: Vec<Ratio> = (0..panel.ratios())
-        .map(|ratio| {
-            let variances: Vec<f64> = (0..agents).map(|agent| summary.series(ratio * agents + agent).1).collect();
-            let spread = variances.iter().sum::<f64>() / agents as f64;
-            // The variance of few posts says little about an agent.
-            let first = variances.iter().map(|variance| variance.max(0.1 * spread)).collect();
-            Ratio { posts: posts(panel, ratio, steps), first, spread }
-        })
-        .collect();
-    let variances = Variances::Held([OF_STRENGTHS.variance, OF_DEVIATIONS.variance, OF_NEWS.variance]);
-    let observations: usize = ratios.iter().map(|ratio| ratio.posts.observations.len()).sum();
-    let exact = observations.saturating_mul(agents.pow(2)) <= MOST_WORK;
-    let audience = (!exact).then(|| Audience::new(&support));
-    let target = StrengthsTarget { support, audience, ratios, variances, adaptation, log_scales: OF_LOG_SCALES };
-    let layout = target.attention();
-    let mut start = vec![0.0; target.size()];
-    let mut scales = vec![1.0; target.size()];
-    let keep = 1.0 - adaptation.unwrap_or(FIRST.0);
-    start[layout.blend()] = OF_BLEND.0;
-    start[layout.keep()] = (keep / (1.0 - keep)).ln();
-    let odds = Attention::new(&target.support, &start).mean_odds(&target.support);
-    start[layout.own()] = (FIRST.1 / (1.0 - FIRST.1)).ln() - start[layout.blend()] * odds;
-    let attention = Attention::new(&target.support, &start);
-    scales[layout.strengths()].fill(0.3);
-    scales[layout.deviations()].fill(0.3);
-    for number in 0..panel.ratios() {
-        let places = target.ratio(number);
-        let ratio = &target.ratios[number];
-        let spread = ratio.spread;
-        let logs: Vec<f64> = ratio.first.iter().map(|variance| (FIRST.2 * variance).ln()).collect();
-        start[places.mean_news()] = logs.iter().sum::<f64>() / agents as f64;
-        start[places.news()].copy_from_slice(&logs);
-        start[places.noise()] = summary.noise(number).ln();
-        let mut said = vec![0; agents];
-        ratio.posts.observations.iter().for_each(|one| said[one.agent as usize] += 1);
-        let means: Vec<f64> = (0..agents).map(|agent| summary.series(number * agents + agent).0).collect();
-        let counted = (0..agents).filter(|&agent| said[agent] >= FEW).map(|agent| means[agent]);
-        let middle = median(counted.collect());
-        for (place, cell) in places.levels().enumerate().map(|(cell, place)| (place, cell)) {
-            let (episode, agent) = (cell / agents, cell % agents);
-            let usual = if said[agent] >= FEW { means[agent] } else { middle };
-            start[place] = own_level(panel, steps, number, episode, agent).unwrap_or(usual);
-        }
-        let drifts = target.drifts(&start, &attention);
-        let centre = median(drifts.clone());
-        let off = median(drifts.iter().map(|drift| (drift - centre).abs()).collect());
-        start[places.drift_centre()] = centre;
-        start[places.drift_scale()] = off.max(1e-3 * spread.sqrt()).ln();
-        scales[places.levels()].fill(0.1 * spread.sqrt());
-        scales[places.drift_centre()] = 0.1 * spread.sqrt();
-        scales[places.news()].fill(0.2);
-    }
-    Prepared { target, start, scales }
-}
-
-/// The mean of an agent in one of several episodes, where it speaks often enough in it.
-fn own_level(panel: &Panel, steps: usize, ratio: usize, episode: usize, agent: usize) -> Option<f64> {
-    if panel.episodes().is_single() {
-        return None;
-    }
-    let range = panel.episodes().range(episode);
-    let spoken: Vec<usize> = (range.start..range.end.min(steps)).filter(|&step| panel.posts(step, agent) > 0).collect();
-    let value = |step: &usize| panel.frame(*step)[(agent, ratio)];
-    (spoken.len() >= FEW).then(|| spoken.iter().map(value).sum::<f64>() / spoken.len() as f64)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    panel.agents() > MOST_DENSE && panel.ratios() == 1 && panel.episodes().is_single() && applies(panel, &strengths)
 }
 
 /// The variance that maximises the expected density of numbers with these means and variances.
@@ -253,11 +164,16 @@ fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<S
         let about = |law: UnknownVariance, places: std::ops::Range<usize>, centre: f64| {
             likeliest(law, &point[places.clone()], centre, variance(places).into_iter())
         };
-        let news = target.ratio(0);
+        let ratios: Vec<RatioLayout> = (0..target.ratios.len()).map(|number| target.ratio(number)).collect();
+        let mut of_news = Vec::new();
+        for places in &ratios {
+            of_news.extend(point[places.news()].iter().map(|news| news - point[places.mean_news()]));
+        }
+        let news = ratios.iter().flat_map(|places| variance(places.news()));
         let held = [
             about(OF_STRENGTHS, layout.strengths(), 0.0),
             about(OF_DEVIATIONS, layout.deviations(), 0.0),
-            about(OF_NEWS, news.news(), point[news.mean_news()]),
+            likeliest(OF_NEWS, &of_news, 0.0, news),
         ];
         for number in 0..target.ratios.len() {
             point[target.ratio(number).drift_scale()] = drift_scale(target, &point, &scaling, number);
@@ -304,96 +220,10 @@ pub(crate) fn likeliest_scale(squares: &[f64], first: f64) -> f64 {
     0.5 * scale.ln()
 }
 
-/// A draw with the parameters of the weights.
-type StrengthsDraw = Draw<Vec<f64>>;
-
-fn combination(support: &Support, weights: &[f64]) -> Result<Combination, Error> {
-    let listeners = 0..support.agents();
-    let triplets = listeners.flat_map(|listener| {
-        support.of(listener).map(move |edge| (support.speakers[edge] as usize, listener, weights[edge]))
-    });
-    Combination::from_triplets(triplets.collect(), support.agents())
-}
-
-/// The drifts of the agents, by episode, averaged over the episodes: each weighs as much as the steps at which the agent spoke
-/// in it.
-fn mean_over_episodes(target: &StrengthsTarget, by_episode: &[f64]) -> Vec<f64> {
-    let (agents, posts) = (target.support.agents(), &target.ratios[0].posts);
-    let episodes = posts.episode_count();
-    if episodes == 1 {
-        return by_episode.to_vec();
-    }
-    let mut spoken = vec![0.0; agents * episodes];
-    for (step, &episode) in posts.episodes.iter().enumerate() {
-        let here = &posts.observations[posts.starts[step]..posts.starts[step + 1]];
-        here.iter().for_each(|one| spoken[episode as usize * agents + one.agent as usize] += 1.0);
-    }
-    let mean = |agent: usize| {
-        let all = || (0..episodes).map(|episode| episode * agents + agent);
-        all().map(|cell| spoken[cell] * by_episode[cell]).sum::<f64>() / all().map(|cell| spoken[cell]).sum::<f64>()
-    };
-    (0..agents).map(mean).collect()
-}
-
-fn derive(target: &StrengthsTarget, point: &[f64]) -> Result<StrengthsDraw, Error> {
-    let point = &*target.pinned(point);
-    let attention = Attention::new(&target.support, point);
-    let agents = target.support.agents();
-    let weights: Vec<f64> = attention.weights.iter().map(|weight| weight / attention.keep).collect();
-    let centrality = combination(&target.support, &weights)?.centrality()?.values;
-    let by_episode = target.drifts(point, &attention);
-    let drifts = mean_over_episodes(target, &by_episode[..agents * target.ratios[0].posts.episode_count()]);
-    let influence: Vec<f64> = centrality.iter().zip(&drifts).map(|(u, drift)| u * drift).collect();
-    let places = target.ratio(0);
-    Ok(Draw {
-        weights: point[..target.attention().size()].to_vec(),
-        adaptation: 1.0 - attention.keep,
-        centrality,
-        shares: signed_shares(&influence).unwrap_or(influence),
-        drifts,
-        news: point[places.news()].iter().map(|news| news.exp()).collect(),
-        noise: point[places.noise()].exp(),
-    })
-}
-
-/// Sums of the drifts of each episode over all draws, where there are several.
-struct EpisodeDrifts {
-    /// Name and number of steps.
-    episodes: Vec<(String, usize)>,
-    sums: Vec<f64>,
-    draws: usize,
-}
-
-impl EpisodeDrifts {
-    fn new(panel: &Panel) -> Self {
-        let several = panel.episodes().ranges().enumerate().filter(|_| !panel.episodes().is_single());
-        let episodes: Vec<(String, usize)> =
-            several.map(|(number, range)| (panel.episodes().label(number), range.len())).collect();
-        EpisodeDrifts { sums: vec![0.0; episodes.len() * panel.agents()], episodes, draws: 0 }
-    }
-
-    fn add(&mut self, target: &StrengthsTarget, point: &[f64]) {
-        if !self.episodes.is_empty() {
-            let point = &*target.pinned(point);
-            let drifts = target.drifts(point, &Attention::new(&target.support, point));
-            self.sums.iter_mut().zip(&drifts).for_each(|(sum, drift)| *sum += drift);
-            self.draws += 1;
-        }
-    }
-
-    /// The evidence of each episode.
-    fn evidence(&self, agents: usize, adaptation: f64) -> Option<Vec<EpisodeEvidence>> {
-        let mean = |sum: &f64| vec![sum / (self.draws as f64 * adaptation)];
-        let one = |((name, steps), sums): (&(String, usize), &[f64])| {
-            EpisodeEvidence::new(name.clone(), *steps, sums.iter().map(mean).collect())
-        };
-        (self.draws > 0).then(|| self.episodes.iter().zip(self.sums.chunks(agents)).map(one).collect())
-    }
-}
-
 /// Draws of the parameters and who may hear whom.
 pub(crate) struct StrengthsPosterior {
     support: Support,
+    reading: Reading,
     draws: Draws<Vec<f64>>,
     episodes: EpisodeDrifts,
     /// Whether the draws are from the normal law about the maximum.
@@ -401,25 +231,34 @@ pub(crate) struct StrengthsPosterior {
 }
 
 /// Samples the posterior until the chains have converged, have made `sampling.draws` draws each, or are asked to finish.
+/// `first` is a fit with the covariances of several log-ratios.
 pub(crate) fn sample(
     panel: &Panel,
     params: &StateSpaceParams,
     sampling: &SamplingParams,
+    first: &Model,
 ) -> Result<StrengthsPosterior, Error> {
     sampling.check()?;
     let support = params.support.as_deref().unwrap_or_default();
+    let reading = Reading::from_model(first);
+    let panel = &*reading.axes.along(panel);
     let mut prepared = prepare(panel, panel.steps(), support, params.adaptation);
     if prepared.target.audience.is_some() {
         let metric = search(&mut prepared, sampling.seed)?;
         let shift = shift(&prepared.target, &metric, sampling.seed)?;
-        run(panel, prepared.target, metric, None, &shift, sampling)
+        run(panel, reading, prepared.target, metric, None, &shift, sampling)
     } else {
-        sample_guided(panel, prepared, sampling)
+        sample_guided(panel, reading, prepared, sampling)
     }
 }
 
 /// Samples the exact posterior by trajectories along the gradient of the approximate one, which costs much less.
-fn sample_guided(panel: &Panel, exact: Prepared, sampling: &SamplingParams) -> Result<StrengthsPosterior, Error> {
+fn sample_guided(
+    panel: &Panel,
+    reading: Reading,
+    exact: Prepared,
+    sampling: &SamplingParams,
+) -> Result<StrengthsPosterior, Error> {
     let Prepared { mut target, start, scales } = exact;
     let mut prepared = Prepared { target: target.approximated(), start, scales };
     let stage = progress::stage(APPROXIMATING, most_evaluations(target.size()));
@@ -436,7 +275,7 @@ fn sample_guided(panel: &Panel, exact: Prepared, sampling: &SamplingParams) -> R
     let (point, _) = maximise(&counted, metric.centre.clone(), &metric, &fixed, search, &|| ())?;
     let exact = Scaling::from_curvature(&counted, point, &prepared.scales, &|| ())?;
     drop(stage);
-    run(panel, target, exact, Some((prepared.target, metric)), &[], sampling)
+    run(panel, reading, target, exact, Some((prepared.target, metric)), &[], sampling)
 }
 
 /// The maximum of the approximate density of a large network, with its curvature.
@@ -464,6 +303,7 @@ fn moved(point: &[f64], by: &[f64]) -> Vec<f64> {
 /// start under that and are driven by it.
 fn run<M: Metric + Clone>(
     panel: &Panel,
+    reading: Reading,
     mut target: StrengthsTarget,
     metric: M,
     approximation: Option<(StrengthsTarget, M)>,
@@ -481,6 +321,7 @@ fn run<M: Metric + Clone>(
     let mut chains = Chains::new(start, begun, count, 1.0, sampling.seed)?;
     let mut posterior = StrengthsPosterior {
         support: target.support.clone(),
+        reading,
         draws: Draws::new(count),
         episodes: EpisodeDrifts::new(panel),
         normal: false,
@@ -505,7 +346,8 @@ fn run<M: Metric + Clone>(
         chains.advance(&target, guide.as_ref(), false)?;
         stage.at((WARM_UP + number.min(expected)) as u64);
         let points: Vec<Vec<f64>> = chains.points().iter().map(|point| moved(point, shift)).collect();
-        let draws: Vec<Result<StrengthsDraw, Error>> = points.par_iter().map(|point| derive(&target, point)).collect();
+        let draws: Vec<Result<StrengthsDraw, Error>> =
+            points.par_iter().map(|point| posterior.reading.draw(&target, point)).collect();
         for ((chain, draw), point) in draws.into_iter().enumerate().zip(&points) {
             posterior.draws.push(chain, draw?);
             posterior.episodes.add(&target, point);
@@ -531,6 +373,7 @@ fn normal_draws(
 ) -> Result<StrengthsPosterior, Error> {
     sampling.check()?;
     let stage = progress::stage("drawing from the normal approximation", sampling.draws as u64);
+    let reading = Reading::single();
     let draws: Vec<Result<StrengthsDraw, Error>> = (0..sampling.draws as u64)
         .into_par_iter()
         .map(|number| {
@@ -538,13 +381,14 @@ fn normal_draws(
             let mut rng = ChaCha8Rng::seed_from_u64(sampling.seed);
             rng.set_stream(number);
             let y: Vec<f64> = (0..target.size()).map(|_| StandardNormal.sample(&mut rng)).collect();
-            let draw = derive(target, &moved(&metric.point(&y), shift))?;
+            let draw = reading.draw(target, &moved(&metric.point(&y), shift))?;
             stage.advance();
             Ok(draw)
         })
         .collect();
     Ok(StrengthsPosterior {
         support: target.support.clone(),
+        reading,
         draws: Draws::independent(draws.into_iter().collect::<Result<_, _>>()?),
         episodes: EpisodeDrifts::new(panel),
         normal: true,
@@ -575,17 +419,18 @@ pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, E
     let shift = shift(&target, &metric, seed)?;
     let reached = moved(metric.centre(), &shift);
     let log_likelihood = target.evaluate(std::slice::from_ref(&reached))?.swap_remove(0).value;
-    let (believed, draw) = (smoothed(panel, &target, &reached)?, derive(&target, &reached)?);
+    let (believed, draw) = (smoothed(panel, &target, &reached)?, Reading::single().draw(&target, &reached)?);
     let adaptation = draw.adaptation;
     let work = panel.steps().saturating_mul(target.support.edges());
     let posterior = match &params.sampling {
         Some(sampling) if work <= MOST_SAMPLED => {
             sampling.check()?;
-            run(panel, target, metric, None, &shift, sampling)?
+            run(panel, Reading::single(), target, metric, None, &shift, sampling)?
         }
         Some(sampling) => normal_draws(panel, &target, &metric, &shift, sampling)?,
         None => StrengthsPosterior {
             support: target.support.clone(),
+            reading: Reading::single(),
             // A single draw: the maximum.
             draws: Draws::independent(vec![draw]),
             episodes: EpisodeDrifts::new(panel),
@@ -746,7 +591,7 @@ impl StrengthsPosterior {
             let others = (0..agents).filter(|&listener| self.support.of(listener).len() > 1);
             smoothing.self_weight = Some(median(others.map(own).collect()));
         }
-        model.diagnostics.episodes = self.episodes.evidence(agents, model.adaptation);
+        model.diagnostics.episodes = self.episodes.evidence(&self.reading.axes, agents, model.adaptation);
         model.diagnostics.posterior = Some(self.summary());
         Ok(())
     }

@@ -1,12 +1,17 @@
 use super::*;
+use crate::Roster;
+use crate::graph::Graph;
 use crate::learn::posterior::arrow::Centre;
-use crate::learn::posterior::target::{OF_OWN, TYPICAL};
+use crate::learn::posterior::marginal::{Observation, Posts};
+use crate::learn::posterior::target::{OF_BLEND, OF_OWN, Ratio, TYPICAL};
+use crate::panel::Times;
 use crate::simulate::crowd::{Crowd, crowd};
+use crate::simulate::noisy::by_strength;
 use crate::simulate::noisy::{NoisyWorld, noisy};
 use rand_distr::{ChiSquared, StudentT};
 
 /// Three agents, who are silent at fixed times, and priors narrow enough for short chains.
-fn small_target() -> StrengthsTarget {
+fn small_target(ratios: usize) -> StrengthsTarget {
     let (agents, steps) = (3, 6);
     let (mut starts, mut observations) = (vec![0], Vec::new());
     for step in 0..steps {
@@ -19,7 +24,7 @@ fn small_target() -> StrengthsTarget {
     StrengthsTarget {
         support: Support::new(&[vec![1, 2], vec![0], vec![0, 1]]),
         audience: None,
-        ratios: vec![Ratio { posts, first: vec![0.5, 1.0, 0.7], spread: 1.0 }],
+        ratios: vec![Ratio { posts, first: vec![0.5, 1.0, 0.7], spread: 1.0 }; ratios],
         variances: Variances::Integrated,
         adaptation: None,
         log_scales: (0.3, 0.3),
@@ -32,7 +37,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 
 /// A draw of all parameters from their prior, written down independently of its density.
 fn from_prior(target: &StrengthsTarget, rng: &mut ChaCha8Rng) -> Vec<f64> {
-    let (layout, places) = (target.attention(), target.ratio(0));
+    let layout = target.attention();
     let agents = layout.agents;
     let mut point = vec![0.0; target.size()];
     let deviation = |law: UnknownVariance, rng: &mut ChaCha8Rng| {
@@ -47,63 +52,68 @@ fn from_prior(target: &StrengthsTarget, rng: &mut ChaCha8Rng) -> Vec<f64> {
     point[layout.blend()] = OF_BLEND.0 + OF_BLEND.1 * normal(rng);
     let keep: f64 = rand::RngExt::random(rng);
     point[layout.keep()] = (keep / (1.0 - keep)).ln();
-    point[places.mean_news()] = TYPICAL.1.ln() + target.log_scales.0 * normal(rng);
-    let news = deviation(OF_NEWS, rng);
-    places.news().for_each(|place| point[place] = point[places.mean_news()] + news * normal(rng));
-    point[places.noise()] = TYPICAL.0.ln() + target.log_scales.0 * normal(rng);
-    point[places.drift_centre()] = normal(rng);
-    point[places.drift_scale()] = 0.5 * TYPICAL.2.ln() + target.log_scales.1 * normal(rng);
-    let (centre, scale) = (point[places.drift_centre()], point[places.drift_scale()].exp());
-    let student = StudentT::new(DRIFT_FREEDOM).unwrap();
-    let drifts: Vec<f64> = (0..agents).map(|_| centre + scale * student.sample(rng)).collect();
-    // Levels μ = Bᵀμ + d, by iteration: the columns of B sum to less than one.
     let attention = Attention::new(&target.support, &point);
-    let mut levels = drifts.clone();
-    for _ in 0..200_000 {
-        let next: Vec<f64> = (0..agents)
-            .map(|listener| {
-                let heard = target.support.of(listener);
-                drifts[listener]
-                    + heard
-                        .map(|edge| attention.weights[edge] * levels[target.support.speakers[edge] as usize])
-                        .sum::<f64>()
-            })
-            .collect();
-        let moved = next.iter().zip(&levels).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        levels = next;
-        if moved < 1e-12 * (1.0 + levels[0].abs()) {
-            break;
+    for number in 0..target.ratios.len() {
+        let places = target.ratio(number);
+        point[places.mean_news()] = TYPICAL.1.ln() + target.log_scales.0 * normal(rng);
+        let news = deviation(OF_NEWS, rng);
+        places.news().for_each(|place| point[place] = point[places.mean_news()] + news * normal(rng));
+        point[places.noise()] = TYPICAL.0.ln() + target.log_scales.0 * normal(rng);
+        point[places.drift_centre()] = normal(rng);
+        point[places.drift_scale()] = 0.5 * TYPICAL.2.ln() + target.log_scales.1 * normal(rng);
+        let (centre, scale) = (point[places.drift_centre()], point[places.drift_scale()].exp());
+        let student = StudentT::new(DRIFT_FREEDOM).unwrap();
+        let drifts: Vec<f64> = (0..agents).map(|_| centre + scale * student.sample(rng)).collect();
+        // Levels μ = Bᵀμ + d, by iteration: the columns of B sum to less than one.
+        let mut levels = drifts.clone();
+        for _ in 0..200_000 {
+            let next: Vec<f64> = (0..agents)
+                .map(|listener| {
+                    let heard = target.support.of(listener);
+                    drifts[listener]
+                        + heard
+                            .map(|edge| attention.weights[edge] * levels[target.support.speakers[edge] as usize])
+                            .sum::<f64>()
+                })
+                .collect();
+            let moved = next.iter().zip(&levels).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            levels = next;
+            if moved < 1e-12 * (1.0 + levels[0].abs()) {
+                break;
+            }
         }
+        point[places.levels()].copy_from_slice(&levels);
     }
-    point[places.levels()].copy_from_slice(&levels);
     point
 }
 
 /// Replaces the observations by new ones under these parameters.
 fn observe(target: &mut StrengthsTarget, point: &[f64], rng: &mut ChaCha8Rng) {
-    let places = target.ratio(0);
     let attention = Attention::new(&target.support, point);
-    let (agents, levels) = (target.support.agents(), &point[places.levels()]);
-    let support = target.support.clone();
-    let Ratio { posts, first, .. } = &mut target.ratios[0];
-    let mut off: Vec<f64> = first.iter().map(|variance| variance.sqrt() * normal(rng)).collect();
-    for step in 0..posts.steps() {
-        if step > 0 {
-            off = (0..agents)
-                .map(|listener| {
-                    let heard: f64 = support
-                        .of(listener)
-                        .map(|edge| attention.weights[edge] * off[support.speakers[edge] as usize])
-                        .sum();
-                    heard + (0.5 * point[places.news().start + listener]).exp() * normal(rng)
-                })
-                .collect();
-        }
-        for place in posts.starts[step]..posts.starts[step + 1] {
-            let one = &mut posts.observations[place];
-            let agent = one.agent as usize;
-            let noise = (0.5 * point[places.noise()]).exp() * one.share.sqrt();
-            one.value = levels[agent] + off[agent] + noise * normal(rng);
+    let (agents, support) = (target.support.agents(), target.support.clone());
+    for number in 0..target.ratios.len() {
+        let places = target.ratio(number);
+        let levels = &point[places.levels()];
+        let Ratio { posts, first, .. } = &mut target.ratios[number];
+        let mut off: Vec<f64> = first.iter().map(|variance| variance.sqrt() * normal(rng)).collect();
+        for step in 0..posts.steps() {
+            if step > 0 {
+                off = (0..agents)
+                    .map(|listener| {
+                        let heard: f64 = support
+                            .of(listener)
+                            .map(|edge| attention.weights[edge] * off[support.speakers[edge] as usize])
+                            .sum();
+                        heard + (0.5 * point[places.news().start + listener]).exp() * normal(rng)
+                    })
+                    .collect();
+            }
+            for place in posts.starts[step]..posts.starts[step + 1] {
+                let one = &mut posts.observations[place];
+                let agent = one.agent as usize;
+                let noise = (0.5 * point[places.noise()]).exp() * one.share.sqrt();
+                one.value = levels[agent] + off[agent] + noise * normal(rng);
+            }
         }
     }
 }
@@ -118,7 +128,7 @@ fn keeps_the_joint_law<M: Metric + Clone>(
 ) {
     const REPLICATES: usize = 6_000;
     const TRAJECTORIES: usize = 3;
-    let (layout, places) = (target.attention(), target.ratio(0));
+    let (layout, places) = (target.attention(), target.ratio(target.ratios.len() - 1));
     let names = ["δ", "δ²", "g", "g of a speaker", "g²", "gg", "deviation", "c", "κ", "Q", "Q²", "mean Q", "σ²", "σ²Q"];
     let names: Vec<&str> =
         names.into_iter().chain(["drift", "drift²", "scale", "level", "level²", "δ level"]).collect();
@@ -189,7 +199,83 @@ fn trajectories_keep_the_joint_law_of_parameters_and_data() {
     let metric = |target: &StrengthsTarget, start: Vec<f64>| {
         Scaling::from_curvature(target, start, &vec![0.3; target.size()], &|| ()).unwrap()
     };
-    keeps_the_joint_law(small_target(), metric, None, observe);
+    keeps_the_joint_law(small_target(1), metric, None, observe);
+}
+
+#[test]
+fn trajectories_of_two_log_ratios_keep_the_joint_law() {
+    let metric = |target: &StrengthsTarget, start: Vec<f64>| {
+        Scaling::from_curvature(target, start, &vec![0.3; target.size()], &|| ()).unwrap()
+    };
+    keeps_the_joint_law(small_target(2), metric, None, observe);
+}
+
+/// Two log-ratios over one network, whose news and noise depend on each other, as when neutral lies between.
+fn two_log_ratios(seed: u64) -> (Panel, Combination, Vec<[f64; 2]>) {
+    const AGENTS: usize = 8;
+    const STEPS: usize = 250;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let edges = (0..AGENTS).flat_map(|listener| [1, 2, 4].map(|by| ((listener + by) % AGENTS, listener)));
+    let graph = Graph::new(AGENTS, edges.collect::<Vec<_>>()).unwrap();
+    let strengths: Vec<f64> = (0..AGENTS).map(|_| normal(&mut rng).exp()).collect();
+    let combination = by_strength(&graph, &strengths, 0.2).unwrap();
+    let evidence: Vec<[f64; 2]> = (0..AGENTS)
+        .map(|_| {
+            let mean = 0.3 + 0.6 * rand::RngExt::random::<f64>(&mut rng);
+            [mean, 0.4 * mean]
+        })
+        .collect();
+    // Both have the same axes (1, 0.4) and (0, 1).
+    let mixed = |first: f64, second: f64| [first, 0.4 * first + second];
+    let mut beliefs = [vec![0.0; AGENTS], vec![0.0; AGENTS]];
+    let mut cells = Vec::new();
+    for step in 0..200 + STEPS {
+        let heard = [combination.hear(&beliefs[0]), combination.hear(&beliefs[1])];
+        let mut said = [vec![0.0; AGENTS], vec![0.0; AGENTS]];
+        for agent in 0..AGENTS {
+            let news = mixed(2.0 * normal(&mut rng), 1.0 * normal(&mut rng));
+            let noise = mixed(0.5 * normal(&mut rng), 0.2 * normal(&mut rng));
+            for ratio in 0..2 {
+                beliefs[ratio][agent] = 0.9 * heard[ratio][agent] + 0.1 * (evidence[agent][ratio] + news[ratio]);
+                said[ratio][agent] = beliefs[ratio][agent] + noise[ratio];
+            }
+        }
+        if step >= 200 {
+            cells.extend(said.concat());
+        }
+    }
+    let posts = (0..STEPS * AGENTS).map(|_| u32::from(rand::RngExt::random::<f64>(&mut rng) < 0.8)).collect();
+    let (roster, times) = (Roster::numbered(AGENTS, 3).unwrap(), Times::Steps((0..STEPS as i64).collect()));
+    (Panel::new(roster, times, cells, Some(posts)).unwrap(), combination, evidence)
+}
+
+#[test]
+fn three_hypotheses_are_sampled_along_common_axes() {
+    let (panel, truth, evidence) = two_log_ratios(1);
+    let support = (0..8).map(|listener| truth.listener(listener).map(|(speaker, _)| speaker).collect()).collect();
+    let params = StateSpaceParams {
+        weights: Some(WeightKind::Strengths),
+        support: Some(support),
+        sampling: Some(SamplingParams { draws: 60, ..SamplingParams::default() }),
+        ..StateSpaceParams::default()
+    };
+    let model = crate::fit(&panel, &Method::StateSpace(params), &crate::progress::Progress::default()).unwrap();
+    let found = model.diagnostics.posterior.as_ref().unwrap();
+    assert!(found.r_hat < 1.3, "{} {}", found.effective_size, found.r_hat);
+    let centrality = truth.centrality().unwrap().values;
+    let inside = |(low, high): (f64, f64), value: f64| usize::from(low <= value && value <= high);
+    let of_centrality: usize = (0..8).map(|agent| inside(found.centrality(agent), centrality[agent])).sum();
+    let of_evidence: usize = (0..16)
+        .map(|cell| (cell / 2, cell % 2))
+        .map(|(agent, ratio)| inside(found.evidence(agent, ratio, 2), evidence[agent][ratio]))
+        .sum();
+    assert!(of_centrality >= 6 && of_evidence >= 12, "{of_centrality} of 8, {of_evidence} of 16");
+    // Of a post [[0.25, 0.1], [0.1, 0.08]]; the news of both log-ratios go together as 1 to 0.4.
+    let noise = &model.diagnostics.smoothing.as_ref().unwrap().noise;
+    assert!((noise[0][0] - 0.25).abs() < 0.06 && (noise[0][1] - 0.1).abs() < 0.04, "{noise:?}");
+    let innovation = model.innovation.as_ref().unwrap();
+    let mean = |cell: usize| (0..8).map(|agent| innovation.agent(agent)[cell]).sum::<f64>() / 8.0;
+    assert!((mean(1) / mean(0) - 0.4).abs() < 0.15, "{} {}", mean(0), mean(1));
 }
 
 #[test]
@@ -203,7 +289,7 @@ fn guided_trajectories_keep_the_joint_law_of_parameters_and_data() {
         scaling.root *= 0.97;
         scaling
     };
-    keeps_the_joint_law(small_target(), metric, Some(off), observe);
+    keeps_the_joint_law(small_target(1), metric, Some(off), observe);
 }
 
 /// New observations by the forecasts of the filter with a diagonal covariance, of which its likelihood is the exact density.
@@ -238,7 +324,7 @@ fn observe_by_forecasts(target: &mut StrengthsTarget, point: &[f64], rng: &mut C
 
 #[test]
 fn trajectories_of_large_networks_keep_the_joint_law_of_parameters_and_data() {
-    let mut target = small_target();
+    let mut target = small_target(1);
     target.audience = Some(Audience::new(&target.support));
     let metric = |target: &StrengthsTarget, start: Vec<f64>| {
         let attention = Attention::new(&target.support, &start);
