@@ -302,7 +302,7 @@ def discover(
         )
     tell(warnings)
     discovery = Discovery(found, kind_of(posts))
-    warn_of(discovery.verdict)
+    warn_of(discovery.verdict, possible=not found.ranking.too_few_steps)
     return discovery
 
 
