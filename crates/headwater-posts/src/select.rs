@@ -118,7 +118,13 @@ impl Topic {
                 let (from, to) = range.split_once("..").unwrap_or_default();
                 let moment = |text: &str, offset: usize| match text.trim() {
                     "" => Ok(None),
-                    date => date.parse().map(Some).map_err(|problem| wrong(offset, problem)),
+                    date => match date.parse().map_err(|problem| wrong(offset, problem))? {
+                        // A topic is limited by dates only.
+                        Moment::Number(_) => {
+                            Err(wrong(offset, format!("met {date:?}; wanted a date such as 2024-05-01")))
+                        }
+                        moment => Ok(Some(moment)),
+                    },
                 };
                 let (from, to) = (moment(from, 0)?, moment(to, from.chars().count() + 2)?);
                 window(from, to, zone).map_err(|error| wrong(0, error.to_string()))?

@@ -67,7 +67,7 @@ impl fmt::Display for ShiftPower {
         let error = 50.0 / (worlds.max(1) as f64).sqrt();
         write!(
             to,
-            "Power, simulated: {worlds} worlds per weight with these accounts, silence and noise, in which every account listens to {speakers} others, judged as these data were. Listening was found, by the weight given to the others: {} (standard error up to {error:.0} points). {}",
+            "Power, simulated: {worlds} worlds per weight with these accounts, silence and noise, in which every account listens to {speakers} others, judged as these data were. Results, with a standard error of up to {error:.0} points: {}. {}",
             parts.join("; "),
             match self.smallest {
                 Some(weight) =>
@@ -226,7 +226,8 @@ mod tests {
         assert_eq!(power(40, 5.0), noisy, "the same seed gives the same worlds");
         let text = clear.to_string();
         assert!(
-            text.starts_with("Power, simulated: 20 worlds per weight") && text.contains("up to 11 points"),
+            text.starts_with("Power, simulated: 20 worlds per weight")
+                && text.contains("error of up to 11 points: weight 0.1: found in"),
             "{text}"
         );
     }
