@@ -162,13 +162,13 @@ export function sample({
     const kinds = hypotheses.length;
     const said = [], sums = Array.from({ length: kinds }, () => new Float64Array(steps)), heard = new Float64Array(steps), leaning = [];
     for (let agent = 0; agent < count; agent += 1) {
-      const mood = hypotheses.map((_, h) => (h === group[agent] % kinds ? 0.9 : 0) + 0.5 * random.normal());
+      const trend = hypotheses.map((_, h) => (h === group[agent] % kinds ? 0.9 : 0) + 0.5 * random.normal());
       const rows = Array.from({ length: kinds - 1 }, () => new Array(steps).fill(null));
       let sum = 0, posts = 0;
       for (let t = 0; t < steps; t += 1) {
-        mood.forEach((_, h) => { mood[h] = 0.97 * mood[h] + 0.03 * (h === (t > steps * 0.6 ? 0 : group[agent] % kinds) ? 2.2 : 0) + 0.12 * random.normal(); });
+        trend.forEach((_, h) => { trend[h] = 0.97 * trend[h] + 0.03 * (h === (t > steps * 0.6 ? 0 : group[agent] % kinds) ? 2.2 : 0) + 0.12 * random.normal(); });
         if (random.uniform() < 0.25 || agent === count - 1 && count > 5) continue;
-        const exp = mood.map(Math.exp), all = exp.reduce((a, b) => a + b, 0);
+        const exp = trend.map(Math.exp), all = exp.reduce((a, b) => a + b, 0);
         exp.forEach((value, h) => { sums[h][t] += value / all; if (h < kinds - 1) rows[h][t] = value / all; });
         heard[t] += 1; sum += exp[0] / all; posts += 1;
       }

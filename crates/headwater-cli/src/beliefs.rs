@@ -88,11 +88,11 @@ pub(crate) struct PostArgs {
     /// Topic of the posts: QUERY or QUERY@FROM..TO; with several, a post must match one of them
     #[arg(help_heading = SELECTION, long, value_name = "QUERY")]
     pub(crate) topic: Vec<String>,
-    /// First day, in --timezone
-    #[arg(help_heading = SELECTION, long, value_name = "DATE")]
+    /// First day, in --timezone, or the first number where times are plain numbers
+    #[arg(help_heading = SELECTION, long, value_name = "DATE", allow_hyphen_values = true)]
     from: Option<Moment>,
-    /// Last day (inclusive), in --timezone
-    #[arg(help_heading = SELECTION, long, value_name = "DATE")]
+    /// Last day (inclusive), in --timezone, or the last number
+    #[arg(help_heading = SELECTION, long, value_name = "DATE", allow_hyphen_values = true)]
     to: Option<Moment>,
     /// Leave out posts tagged with another language [default: en for the built-in scorer]
     #[arg(help_heading = SELECTION, long, value_name = "L", value_delimiter = ',')]
@@ -443,8 +443,11 @@ pub(crate) fn quality_text(quality: &Quality, options: &PostOptions) -> String {
         lines => format!(" {} without a post.", count(lines as usize, "line")),
     };
     if quality.deleted_accounts > 0 {
-        let posts = count(quality.deleted_accounts as usize, "post");
-        other += &format!(" {posts} of these by deleted accounts, which are left out: they are not one account.");
+        let by = match quality.deleted_accounts {
+            1 => "1 of these posts is".to_owned(),
+            posts => format!("{posts} of these posts are"),
+        };
+        other += &format!(" {by} by deleted accounts and left out: nobody knows which of them are one account.");
     }
     if quality.reposts_by_text > 0 {
         other += &format!(
@@ -461,14 +464,17 @@ pub(crate) fn quality_text(quality: &Quality, options: &PostOptions) -> String {
         filled => format!(" {} filled by carrying opinions forward.", count(filled as usize, "silence")),
     };
     format!(
-        "Kept {} of {}{left}.{other}\n{} over {} from {} to {} ({}); {} silent, {} clipped.{filled}\n",
+        "Kept {} of {}{left}.{other}\n{} over {} from {} to {}{}; {} silent, {} clipped.{filled}\n",
         quality.kept,
         count(quality.rows as usize, "post"),
         count(quality.users, "user"),
         count(quality.bins as usize, "bin"),
         local(&quality.first, options.bin),
         local(&quality.last, options.bin),
-        options.timezone.iana_name().unwrap_or("UTC"),
+        match options.bin.is_numeric() {
+            true => String::new(),
+            false => format!(" ({})", options.timezone.iana_name().unwrap_or("UTC")),
+        },
         percent(quality.silent_share),
         count(quality.clipped as usize, "opinion"),
     )

@@ -6,8 +6,9 @@
 use crate::discover::run as run_discover;
 use crate::error::CliError;
 use crate::output::{create, write};
+use crate::rank::legend;
 use crate::simulate::write_world;
-use crate::terminal::{Format, Terminal, csv, name_cell, number, percent, table};
+use crate::terminal::{Format, Terminal, command_line, csv, name_cell, number, percent, shell_quoted, table};
 use clap::Args;
 use headwater::compare::{Comparison, GroundTruth, compare};
 use headwater::evaluate::Verdict;
@@ -15,7 +16,7 @@ use headwater::influence;
 use headwater::learn::gsl::{GslParams, gsl};
 use headwater::learn::whitened::{WhitenedParams, whitened};
 use headwater::simulate::{World, WorldParams, run};
-use headwater_discover::{Discover, GraphInput, Store};
+use headwater_discover::{Discover, GraphInput, MODEL_FILE, Store};
 use headwater_files::{BeliefsFormat, CsvText, SimulatedTruth, read_beliefs, write_model, write_truth};
 use headwater_posts::simulate::PostWorld;
 use headwater_report::page::{Page, ReportInput};
@@ -142,11 +143,15 @@ impl DemoArgs {
     fn next(&self, page: Option<&Path>) -> String {
         let files = match &self.out {
             Some(folder) => format!(
-                "\nFiles in {0}: posts.csv, graph.csv, truth.json, the files of discover (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf, run.json), and exact/, the second simulation.\nNext: headwater explain {0}/model.json --agent {1} --what-if remove\n",
+                "\nFiles in {0}: posts.csv, graph.csv, truth.json, the files of discover (beliefs.parquet, model.json, ranking.json, ranking.csv, edges.csv, report.html, network.gexf, run.json), and exact/, the second simulation.\nNext:\n{1}",
                 folder.display(),
-                PostWorld::INFLUENCER
+                command_line(&format!(
+                    "headwater explain {} --agent {} --what-if remove",
+                    shell_quoted(&folder.join(MODEL_FILE).display().to_string()),
+                    PostWorld::INFLUENCER
+                ))
             ),
-            None => "\nTo keep all files: headwater demo --out demo\n".to_owned(),
+            None => format!("\nTo keep all files:\n{}", command_line("headwater demo --out demo")),
         };
         let page = page.map_or(String::new(), |page| {
             format!("Report page, with the true weights beside the estimates: {}\n", page.display())
@@ -228,9 +233,10 @@ impl DemoResult {
         let place = self.agents.iter().position(|row| row.agent == PostWorld::INFLUENCER);
         let verdict = &self.verdict;
         format!(
-            "{verdict}\n\nRanking from {} posts, influence = centrality × informativeness:\n\n{}\nThe truly most influential user, {}, is ranked {}. δ = {} (true {}). Reference: {:?}.\n\nBeliefs without noise, 20 agents over {STEPS} steps: squared error of the weights {} (the paper's learner on the same steps: {}), L1 error of the influence shares {}; {} of the true top 3 found.\n",
+            "{verdict}\n\nRanking from {} posts, influence = centrality × informativeness:\n\n{}{}\nThe truly most influential user, {}, is ranked {}. δ = {} (true {}). Reference: {:?}.\n\nBeliefs without noise, 20 agents over {STEPS} steps: squared error of the weights {} (the paper's learner on the same steps: {}), L1 error of the influence shares {}; {} of the true top 3 found.\n",
             self.posts,
             table(&header, 2, rows.collect()),
+            legend(&header),
             PostWorld::INFLUENCER,
             place.map_or("–".to_owned(), |place| (place + 1).to_string()),
             number(self.adaptation.0),

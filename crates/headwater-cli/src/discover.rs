@@ -8,7 +8,7 @@ use crate::interrupt;
 use crate::numbers_args::parse_draws;
 use crate::output::check;
 use crate::rank::text;
-use crate::terminal::{Format, Terminal, shell_quoted, wrapped};
+use crate::terminal::{Format, Terminal, command_line, shell_quoted, wrapped};
 use clap::Args;
 use headwater::evaluate::Outcome;
 use headwater::progress::Progress;
@@ -45,7 +45,7 @@ pub(crate) struct DiscoverArgs {
     /// Output folder
     #[arg(help_heading = RUN, display_order = 0, long, value_name = "DIR")]
     out: PathBuf,
-    /// Replace results of other inputs (posts, graph, lists of users or groups) in the output folder
+    /// Replace results of other inputs (posts, graph, lists of users or groups) and files of other origin in the output folder
     #[arg(help_heading = RUN, long)]
     force: bool,
     /// Replace user names by keyed hashes in all output; the file contains the key
@@ -137,16 +137,26 @@ impl DiscoverArgs {
         let files = [BELIEFS_FILE, LOG_BELIEFS_FILE, MODEL_FILE].into_iter().chain(RANKING_FILES);
         let files: Vec<&str> = files.chain(RUN_ARTIFACTS.iter().map(|artifact| artifact.file)).collect();
         let next = match found.verdict.outcome {
-            Outcome::Supported => format!("headwater explain {model} --agent {first} --what-if remove"),
+            Outcome::Supported => {
+                let explain = format!("headwater explain {model} --agent {first} --what-if remove");
+                format!("\n{}", command_line(&explain))
+            }
+            Outcome::NotTested if found.verdict.shifts_impossible.is_some() => {
+                " more time steps: a longer period, or shorter bins (--bin 6h)\n".to_owned()
+            }
             Outcome::NotTested => {
-                let graph = if self.graph.is_none() { "; with --graph a test decides that common news cannot pass" } else { "" };
-                format!("the same command with --null {USUAL_DRAWS} tests whether this ranking is due to chance{graph}")
+                let graph = if self.graph.is_none() {
+                    "; with --graph EDGES a test is run that common news alone does not pass"
+                } else {
+                    ""
+                };
+                format!(" the same command with --null {USUAL_DRAWS} tests whether this ranking is due to chance{graph}\n")
             }
             Outcome::NoEvidence => {
-                "a longer period, a topic with more posts per account, longer bins or fewer and more active accounts; the page says more".to_owned()
+                " a longer period, a topic with more posts per account, longer bins or fewer and more active accounts; the page says more\n".to_owned()
             }
         };
-        format!("Files in {out}: {}, {RUN_FILE}.\nNext: {next}\nReport page: {out}/{REPORT_FILE}\n", files.join(", "),)
+        format!("Files in {out}: {}, {RUN_FILE}.\nNext:{next}Report page: {out}/{REPORT_FILE}\n", files.join(", "),)
     }
 }
 
@@ -187,5 +197,6 @@ fn tell(event: &RunEvent, options: &PostOptions, bad: &mut BadRowLog<'_>, termin
 /// The verdict, the table and notes as text.
 fn summary(found: &Discovery, shown: usize) -> String {
     let selection = found.run.choice.as_ref();
-    text(&found.ranking, shown) + &selection.map_or(String::new(), |selection| format!("Weights: {selection}.\n"))
+    text(&found.ranking, &found.model, shown)
+        + &selection.map_or(String::new(), |selection| format!("Weights: {selection}.\n"))
 }

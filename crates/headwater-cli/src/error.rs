@@ -55,6 +55,21 @@ impl CliError {
         }
     }
 
+    /// The same of an error of the paper's learner.
+    pub(crate) fn about_gsl(path: &Path) -> impl Fn(Core) -> CliError {
+        let path = path.to_owned();
+        move |error| {
+            let error_of = CliError::about(&path)(error.clone());
+            match (error, error_of) {
+                (Core::NotReady { .. }, CliError::Data { message, .. }) => CliError::Data {
+                    message,
+                    hint: Some("use beliefs over more time steps; --method gsl needs at least M+1+W steps for window M (--window) and batch W (--batch)".to_owned()),
+                },
+                (_, other) => other,
+            }
+        }
+    }
+
     pub(crate) fn report(self) -> i32 {
         let code = match self {
             CliError::Data { .. } | CliError::File { .. } => 1,
@@ -179,10 +194,7 @@ fn untestable_cure(reason: &Untestable) -> &'static str {
 
 pub(crate) fn hint(error: &Core) -> Option<String> {
     match error {
-        Core::NotReady { .. } => Some(
-            "use beliefs over more time steps; --method gsl needs at least M+1+W steps for window M and batch W"
-                .to_owned(),
-        ),
+        Core::NotReady { .. } => Some("use beliefs over more time steps".to_owned()),
         Core::Diverged { bound, .. } => Some(format!("use --learning-rate {:.2e} or less, or --tune", bound / 10.0)),
         Core::TooLarge { .. } => {
             Some("leave out accounts that speak rarely (--min-posts), or take longer bins (--bin)".to_owned())

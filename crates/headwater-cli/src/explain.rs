@@ -5,7 +5,7 @@ use crate::report::read_ranking;
 use crate::terminal::{Format, Terminal, csv, name_cell, number, percent, shown, table};
 use clap::{Args, ValueEnum};
 use headwater::Model;
-use headwater::evaluate::{Outcome, Verdict};
+use headwater::evaluate::Verdict;
 use headwater::model::Likelihood;
 use headwater::words::list;
 use headwater_discover::RANKING_FILES;
@@ -92,11 +92,8 @@ impl ExplainArgs {
 fn text(explanation: &Explanation) -> String {
     let name = shown(&explanation.agent);
     let mut text = format!("{}\n", explanation.verdict);
-    if !explanation.supported() {
-        text.push_str(match explanation.verdict.outcome {
-            Outcome::NoEvidence => "The numbers below are estimates that the data do not support.\n",
-            _ => "Whether the data support the numbers below is not known.\n",
-        });
+    if let Some(caution) = explanation.verdict.caution() {
+        text.push_str(&format!("{caution}\n"));
     }
     text.push_str(&format!(
         "\n{name}: rank {} of {}; influence {} ({} of all) = centrality {} × informativeness {}.\n",
@@ -112,10 +109,10 @@ fn text(explanation: &Explanation) -> String {
         text.push_str(&format!(" Probability of believing in another hypothesis: {}.", percent(error)));
     }
     text.push('\n');
-    text.push_str(&format!(
-        "The network settles on {:?}. Reference: {:?}.\n",
-        explanation.truth, explanation.reference
-    ));
+    if explanation.supported() {
+        text.push_str(&format!("The network settles on {:?}. ", explanation.truth));
+    }
+    text.push_str(&format!("Reference: {:?}.\n", explanation.reference));
     if let Some(contrary) = explanation.contrarian.as_ref().filter(|_| explanation.supported()) {
         let margin = match contrary.standard_errors {
             Some(errors) => format!("{errors:.1} standard errors"),

@@ -103,7 +103,7 @@ impl ExportArgs {
         if replaced > 0 {
             let characters = count(replaced, "character");
             terminal.warn(&format!(
-                "{characters} in names are not allowed in XML and were replaced by \u{fffd}; .csv and .json keep them"
+                "XML does not allow {characters} of the names, replaced by \u{fffd}; .csv and .json keep them"
             ));
         }
         let (agents, edges) = (count(network.agents.len(), "agent"), count(network.edges.len(), "edge"));

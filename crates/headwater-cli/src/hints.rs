@@ -1,7 +1,7 @@
 //! Hints for errors of posts, scorers and the pipeline, in terms of command-line options.
 
 use crate::error::{CliError, cure, hint};
-use crate::terminal::count;
+use crate::terminal::{count, shell_quoted};
 use headwater_discover::{Error as Discover, KeyProblem};
 use headwater_posts::read::{OtherFormat, RowProblem};
 use headwater_posts::{Error as Posts, IngestWarning, LossReason};
@@ -102,6 +102,10 @@ impl From<Discover> for CliError {
         let hint = match &error {
             Discover::Data { source, .. } => hint(source),
             Discover::NothingKept { source, .. } => posts_hint(source),
+            Discover::WeakKey { problem: KeyProblem::Readable, path } => {
+                let path = shell_quoted(&path.display().to_string());
+                Some(format!("make it readable for you only, then run again: chmod 600 {path}"))
+            }
             _ => cure_of(&error).map(str::to_owned),
         };
         match error {
@@ -115,6 +119,7 @@ impl From<Discover> for CliError {
             Discover::Key { source, .. } => CliError::File { message, hint, kind: source.kind() },
             Discover::NotAFile { .. }
             | Discover::Overwrite { .. }
+            | Discover::NotAFolder { .. }
             | Discover::StrengthsWithoutGraph
             | Discover::StrengthsUnconstrained => CliError::Usage { message, hint },
             _ => CliError::Data { message, hint },
@@ -127,18 +132,17 @@ fn cure_of(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "write to another folder",
-        Discover::WeakKey { problem: KeyProblem::Readable, .. } => {
-            "make it readable for you only: chmod 600, then run again"
-        }
+        Discover::NotAFolder { .. } => "name a folder with --out; it is created where it does not exist",
+        Discover::OtherFile { .. } => "choose another folder with --out, or replace the file with --force",
         Discover::Key { .. } | Discover::WeakKey { .. } => KEY,
         Discover::PseudonymCollision => "use another key",
         Discover::Hidden { .. } => "run without --pseudonymise to see the reason",
         Discover::HiddenColumns { .. } => "name the columns with --map, or run without --pseudonymise to see them",
         Discover::GraphWithoutPosters { .. } => {
-            "source and target must be user names as in the posts (case-sensitive); --map user=… reads another column"
+            "source and target must be user names as in the posts, up to case and a leading @; --map user=… reads another column"
         }
         Discover::GraphWithoutEdges { .. } => "give edges between users who post, or omit --graph",
-        Discover::UsersOutsideGraph => "use the same names in --users and --graph (case-sensitive)",
+        Discover::UsersOutsideGraph => "use the same names in --users and --graph",
         Discover::TooFewBins { .. } => "use shorter bins (--bin 6h), posts over a longer period, or a broader topic",
         Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder with --out",
         Discover::OtherInputs { .. } => "choose another folder with --out, or replace the results with --force",
@@ -168,7 +172,7 @@ fn posts_hint(error: &Posts) -> Option<String> {
 fn loss_cure(reason: LossReason) -> &'static str {
     match reason {
         LossReason::OtherLines => "check that --preset names the platform of this file",
-        LossReason::Unreadable => "correct the rows that --rejects lists",
+        LossReason::Unreadable => "correct these rows; --rejects FILE lists them",
         LossReason::Duplicates => "map the right column to id with --map id=…",
         LossReason::Updates => "include the original posts, not only their edits",
         LossReason::Users => "check the names in --users (case-sensitive)",

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use clap::{Args, ValueEnum};
+use headwater_discover::{BELIEFS_FILE, LOG_BELIEFS_FILE};
 use headwater_files::{BeliefNumbers, LoadedBeliefs, read_beliefs_of};
 use std::path::PathBuf;
 
@@ -40,7 +41,16 @@ impl NumbersArgs {
 
     /// Reads beliefs: of one file, or of several, each an episode.
     pub(crate) fn read(self, paths: &[PathBuf]) -> Result<LoadedBeliefs, CliError> {
-        Ok(read_beliefs_of(paths, self.numbers())?)
+        read_beliefs_of(paths, self.numbers()).map_err(|error| {
+            let of_run = |path: &PathBuf| path.file_name().is_some_and(|name| name == LOG_BELIEFS_FILE);
+            match CliError::from(error) {
+                CliError::Data { message, .. } if !self.log_ratios && paths.iter().any(of_run) => CliError::Data {
+                    message,
+                    hint: Some(format!("this file of a run has log-ratios; give {BELIEFS_FILE}, which is beside it")),
+                },
+                other => other,
+            }
+        })
     }
 }
 

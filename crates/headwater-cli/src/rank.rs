@@ -5,8 +5,8 @@ use crate::fit_args::{groups_among, of_model, read_graph};
 use crate::numbers_args::{NumbersArgs, parse_draws};
 use crate::terminal::{Format, Terminal, name_cell, number, percent, percent_range, shown, table};
 use clap::Args;
-use headwater::Ranking;
 use headwater::ranking::{RankedAgent, Uncertainty};
+use headwater::{Model, Ranking};
 use headwater_files::{ranking_csv, read_model};
 use std::path::PathBuf;
 
@@ -55,6 +55,23 @@ const SHOWN: usize = 20;
 /// An optional column: its heading and its cell of a row.
 type OptionalColumn = (&'static str, fn(&RankedAgent) -> Option<String>);
 
+/// What short headings stand for.
+pub(crate) const HEADINGS: [(&str, &str); 6] = [
+    ("inform.", "informativeness, the strength of the agent's own evidence"),
+    ("origin", "share of the mean opinion that starts with the agent"),
+    ("p", "permutation test of the weight that others give the agent"),
+    ("error", "probability that the agent believes in another hypothesis"),
+    ("silent", "share of the steps without a post"),
+    ("follow.", "followers in the graph"),
+];
+
+/// The meanings of those headings that a table has, as a line below it.
+pub(crate) fn legend(header: &[&str]) -> String {
+    let used = HEADINGS.iter().filter(|(name, _)| header.contains(name));
+    let used: Vec<String> = used.map(|(name, meaning)| format!("{name}: {meaning}")).collect();
+    format!("{}.\n", used.join("; "))
+}
+
 impl RankArgs {
     pub(crate) fn run(self, terminal: &Terminal) -> Result<(), CliError> {
         let model = read_model(&self.model)?;
@@ -72,6 +89,7 @@ impl RankArgs {
             };
             let test = |_: &_| ranking.add_uncertainty(&uncertainty, &model, panel);
             terminal.watched(None, test).map_err(CliError::about(path))?;
+            ranking.too_few_steps().iter().for_each(|warning| terminal.warn(warning));
         }
         if let Some(path) = &self.graph {
             let graph = read_graph(path, &model.roster, terminal)?;
@@ -91,13 +109,13 @@ impl RankArgs {
         match self.format {
             Format::Json => terminal.json(&ranking),
             Format::Csv => terminal.result(&ranking_csv(&ranking, terminal.csv_text())?),
-            Format::Table => terminal.text(&text(&ranking, self.top.unwrap_or(0))),
+            Format::Table => terminal.text(&text(&ranking, &model, self.top.unwrap_or(0))),
         }
     }
 }
 
 /// The verdict, the table and notes as text.
-pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
+pub(crate) fn text(ranking: &Ranking, model: &Model, top: usize) -> String {
     let mut text = format!("{}\n\n", ranking.verdict);
     let companions = ranking.verdict.companions();
     if !companions.is_empty() {
@@ -106,13 +124,19 @@ pub(crate) fn text(ranking: &Ranking, top: usize) -> String {
     if let Some(power) = &ranking.power {
         text.push_str(&format!("{power}\n\n"));
     }
-    text.push_str(&format!(
-        "The network settles on {:?}; {} of the agents agree. Reference: {:?}.\n\n",
-        ranking.truth,
-        percent(ranking.agreement),
-        ranking.reference
-    ));
+    match ranking.verdict.caution() {
+        Some(caution) => text.push_str(caution),
+        None => text.push_str(&format!(
+            "The network settles on {:?}; {} of the agents agree.",
+            ranking.truth,
+            percent(ranking.agreement)
+        )),
+    }
+    text.push_str(&format!(" Reference: {:?}.\n\n", ranking.reference));
     text.push_str(&rows(ranking, top));
+    if let Some(kind) = ranking.intervals {
+        text.push_str(&format!("{}\n", kind.coverage(model)));
+    }
     text.push_str(&format!("\nNetwork divergence from {:?}: ", ranking.truth));
     let parts = ranking.divergence.iter().map(|(name, value)| format!("{} {}", shown(name), number(*value)));
     text.push_str(&parts.collect::<Vec<_>>().join(", "));
@@ -159,5 +183,5 @@ fn rows(ranking: &Ranking, top: usize) -> String {
     if let Some(more @ 1..) = ranking.agents.len().checked_sub(SHOWN.max(top)) {
         text.push_str(&format!("… and {more} more; the formats csv and json have all of them\n"));
     }
-    text
+    text + &legend(&header)
 }

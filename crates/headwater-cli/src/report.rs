@@ -9,7 +9,7 @@ use clap::Args;
 use headwater::Model;
 use headwater::Ranking;
 use headwater::compare::GroundTruth;
-use headwater_discover::{RUN_FORMAT, RunRecord};
+use headwater_discover::{RUN_FILE, RUN_FORMAT, RunRecord};
 use headwater_files::{read_known, read_model};
 use headwater_report::page::{Page, ReportInput};
 use headwater_report::{Error, Figure, figures};
@@ -84,11 +84,13 @@ impl ReportArgs {
                 ranking
             }
         };
+        let zone = self.zone();
         let input = ReportInput {
             beliefs: panel.as_ref(),
             graph: graph.as_ref(),
             truth: truth.as_ref(),
             run: run.as_ref(),
+            zone: zone.as_deref(),
             title: &self.title,
             ..ReportInput::new(&model, &ranking)
         };
@@ -124,6 +126,14 @@ impl ReportArgs {
         }
         let inputs = [&self.ranking, &self.graph, &self.truth, &self.run].into_iter().flatten();
         check(inputs.chain([&self.model]).chain(&self.trace).chain(&self.beliefs), [&self.out])
+    }
+
+    /// The time zone of the run that wrote the model and the beliefs, where its record is beside them.
+    fn zone(&self) -> Option<String> {
+        let folder = self.model.parent()?;
+        let together = !self.beliefs.is_empty() && self.beliefs.iter().all(|path| path.parent() == Some(folder));
+        let run = together.then(|| read_run(&folder.join(RUN_FILE)).ok()).flatten()?;
+        Some(run.options.timezone)
     }
 
     /// Names the file that an error concerns.

@@ -9,7 +9,7 @@ use crate::store::{StageSpec, Store, hashes, write_file};
 use crate::{Discovery, Error};
 use headwater::compare::GroundTruth;
 use headwater::evaluate::graph_test::check_opinions;
-use headwater::evaluate::{Bootstrap, CircularShifts, draw_many};
+use headwater::evaluate::{Bootstrap, CircularShifts, TooFewSteps, draw_many};
 use headwater::graph::Graph;
 use headwater::learn::gsl::Constraint;
 use headwater::learn::state_space::StateSpaceParams;
@@ -325,6 +325,8 @@ impl Run<'_> {
             },
         )?;
 
+        let impossible = ranking.too_few_steps().into_iter().map(Warning::Ranking);
+        impossible.for_each(|warning| (self.observer)(RunEvent::Warning(warning)));
         if discover.uncertainty.null.is_none() && uncertainty.null.is_none() {
             let accounts = panel.agents();
             let decided = ranking.verdict.graph_test.is_some();
@@ -478,16 +480,26 @@ impl Run<'_> {
         ranking.add_posterior(model, uncertainty.top)?;
         // Draws of the posterior make the resamples superfluous.
         if let Some(count) = uncertainty.bootstrap.filter(|_| model.diagnostics.posterior.is_none()) {
-            let bootstrap = Bootstrap::new(panel, model, uncertainty.seed).map_err(about)?;
-            let draws = self.drawn("resampling", count, work, "resamples", key, |number| bootstrap.draw(number))?;
-            let intervals = bootstrap.intervals(&draws, uncertainty.top).map_err(about)?;
-            ranking.add_intervals(&intervals, &model.roster)?;
+            match TooFewSteps::told_apart(Bootstrap::new(panel, model, uncertainty.seed)).map_err(about)? {
+                Ok(bootstrap) => {
+                    let draws =
+                        self.drawn("resampling", count, work, "resamples", key, |number| bootstrap.draw(number))?;
+                    let intervals = bootstrap.intervals(&draws, uncertainty.top).map_err(about)?;
+                    ranking.add_intervals(&intervals, &model.roster)?;
+                }
+                Err(reason) => ranking.add_intervals_impossible(reason),
+            }
         }
         if let Some(count) = uncertainty.null {
             let shifts = CircularShifts::for_model(panel, model, uncertainty.seed);
-            let observed = shifts.observed().map_err(about)?;
-            let draws = self.drawn("shifting circularly", count, work, "shifts", key, |number| shifts.draw(number))?;
-            ranking.add_significance(&CircularShifts::compare(&observed, &draws), model)?;
+            match TooFewSteps::told_apart(shifts.observed()).map_err(about)? {
+                Ok(observed) => {
+                    let draws =
+                        self.drawn("shifting circularly", count, work, "shifts", key, |number| shifts.draw(number))?;
+                    ranking.add_significance(&CircularShifts::compare(&observed, &draws), model)?;
+                }
+                Err(reason) => ranking.add_shifts_impossible(reason),
+            }
         }
         ranking.add_power(panel, model, uncertainty.seed).map_err(about)?;
         Ok(ranking)
@@ -546,23 +558,23 @@ mod tests {
     }
 
     /// A draw that is drawn, or read, in some stage.
-    struct Stage(String);
+    struct StageDraw(String);
 
-    impl Stage {
+    impl StageDraw {
         fn now() -> Self {
-            Stage(WATCHED.with_borrow(Progress::progress).what)
+            StageDraw(WATCHED.with_borrow(Progress::progress).what)
         }
     }
 
-    impl Serialize for Stage {
+    impl Serialize for StageDraw {
         fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
             to.serialize_u64(0)
         }
     }
 
-    impl<'de> serde::Deserialize<'de> for Stage {
+    impl<'de> serde::Deserialize<'de> for StageDraw {
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-            IgnoredAny::deserialize(from).map(|_| Stage::now())
+            IgnoredAny::deserialize(from).map(|_| StageDraw::now())
         }
     }
 
@@ -576,7 +588,7 @@ mod tests {
             let drawn = progress.over(Some(1), || {
                 WATCHED.set(progress.clone());
                 drop(progress::stage("hashing inputs", 0));
-                run.drawn("resampling", count, Some(folder.path()), "resamples", "key", |_| Ok(Stage::now()))
+                run.drawn("resampling", count, Some(folder.path()), "resamples", "key", |_| Ok(StageDraw::now()))
             });
             drawn.unwrap().unwrap().into_iter().map(|stage| stage.0).collect()
         };

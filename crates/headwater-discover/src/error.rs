@@ -87,6 +87,18 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// The output folder is a file.
+    #[error("{}: is a file; results are written to a folder", path.display())]
+    NotAFolder {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A file that no run wrote has the name of an output.
+    #[error("{}: exists already, and this folder has no record of a run that wrote it; it would be replaced", path.display())]
+    OtherFile {
+        /// Which.
+        path: PathBuf,
+    },
     /// The key for pseudonyms cannot be read.
     #[error("{}: cannot read the key: {source}", path.display())]
     Key {

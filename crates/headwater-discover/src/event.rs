@@ -47,6 +47,8 @@ pub enum Warning {
     Ungrouped(usize),
     /// About the model.
     Model(String),
+    /// What was asked for and is not in the ranking.
+    Ranking(String),
 }
 
 impl Warning {
@@ -93,7 +95,7 @@ impl std::fmt::Display for Warning {
             Warning::Ungrouped(users) => {
                 write!(f, "{} without a group: they form a group of their own", count(*users, "account"))
             }
-            Warning::Model(text) => write!(f, "{text}"),
+            Warning::Model(text) | Warning::Ranking(text) => write!(f, "{text}"),
         }
     }
 }

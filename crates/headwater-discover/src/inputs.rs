@@ -53,13 +53,23 @@ impl Run<'_> {
         let inputs: Vec<PathBuf> = self.input_paths().iter().filter_map(|path| path.canonicalize().ok()).collect();
         let artifacts = store.artifacts().iter().map(|artifact| artifact.file);
         let files = [BELIEFS_FILE, LOG_BELIEFS_FILE, MODEL_FILE, RUN_FILE].into_iter().chain(RANKING_FILES);
-        for file in files.chain(artifacts) {
+        if folder.exists() && !folder.is_dir() {
+            return Err(Error::NotAFolder { path: folder.to_owned() });
+        }
+        let files: Vec<&str> = files.chain(artifacts).collect();
+        for file in &files {
             let path = folder.join(file);
             if path.canonicalize().is_ok_and(|output| inputs.contains(&output)) {
                 return Err(Error::Overwrite { path });
             }
         }
-        Ok(())
+        if store.replaces_other_files() {
+            return Ok(());
+        }
+        match files.iter().map(|file| folder.join(file)).find(|path| path.exists()) {
+            Some(path) => Err(Error::OtherFile { path }),
+            None => Ok(()),
+        }
     }
 
     /// Every file that is named as an input.

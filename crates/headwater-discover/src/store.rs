@@ -116,6 +116,13 @@ impl Store {
         self
     }
 
+    /// Whether files with the names of outputs may be replaced: because that was asked for, or because a run wrote them, finished
+    /// or not.
+    pub(crate) fn replaces_other_files(&self) -> bool {
+        let ours = |folder: &Folder| folder.force || folder.out.join(RUN_FILE).exists() || folder.work.exists();
+        self.folder.as_ref().is_none_or(ours)
+    }
+
     /// Locks the folder.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ enum Target {
     Spooled(BufWriter<File>, File),
 }
 
-/// Bytes of a name that are part of the name of its hidden neighbour, so that long names leave room for the rest.
+/// Bytes of a name that are part of the name of its hidden neighbour, so that long names leave space for the rest.
 const NAME_PART: usize = 200;
 
 /// What follows the name in the name of a hidden neighbour: a dot, six random characters and this.

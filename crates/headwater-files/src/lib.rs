@@ -22,7 +22,7 @@ mod time;
 
 pub use atomic_file::{AtomicFile, discard_unfinished, move_file, sync_folder};
 pub use beliefs::{
-    BeliefNumbers, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, LoadedBeliefs, Names, beliefs_from_array,
+    ArrayNames, BeliefNumbers, BeliefsFormat, BeliefsRows, BeliefsWriter, Grain, LoadedBeliefs, beliefs_from_array,
     beliefs_from_batches, beliefs_from_bytes, beliefs_from_frames, frame_from_values, read_beliefs, read_beliefs_of,
     sides,
 };

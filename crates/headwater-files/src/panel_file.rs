@@ -27,7 +27,7 @@ const KEY: &str = "headwater-panel/1";
 /// Rows written at a time.
 const BATCH: usize = 1 << 16;
 
-/// Silence takes no room in the file, and rows little: a panel may be so many times larger than one made from a CSV file.
+/// Silence takes no space in the file, and rows little: a panel may be so many times larger than one made from a CSV file.
 const SPARSEST: u64 = 6;
 
 #[derive(Serialize, Deserialize)]

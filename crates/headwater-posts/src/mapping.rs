@@ -278,6 +278,8 @@ fn guess<'a>(field: &str, found: &[&'a str]) -> Option<&'a str> {
             "did",
             "account_username",
             "author_username",
+            "uniqueid",
+            "unique_id",
             "from",
             "author_name",
             "nickname",
@@ -292,9 +294,24 @@ fn guess<'a>(field: &str, found: &[&'a str]) -> Option<&'a str> {
             "createdat",
             "created_utc",
             "unix_timestamp",
+            "createtime",
+            "create_time",
+            "taken_at",
             "day",
         ],
-        "text" => &["body", "content", "full_text", "message", "tweet", "post", "selftext", "caption", "title"],
+        "text" => &[
+            "body",
+            "content",
+            "full_text",
+            "message",
+            "tweet",
+            "post",
+            "selftext",
+            "caption",
+            "desc",
+            "description",
+            "title",
+        ],
         "score" => &["probability", "positive", "sentiment", "p"],
         _ => &[],
     };
@@ -392,7 +409,29 @@ impl PostDraft {
 
 #[cfg(test)]
 mod tests {
-    use super::begins_like_repost;
+    use super::{begins_like_repost, guess};
+
+    #[test]
+    fn fields_of_platforms_are_suggested() {
+        // TikTok, Threads and X as their websites send them.
+        let cases: [(&[&str], [&str; 3]); 3] = [
+            (
+                &["id", "desc", "createTime", "author.uniqueId", "author.nickname", "stats.diggCount"],
+                ["author.uniqueId", "createTime", "desc"],
+            ),
+            (
+                &["pk", "taken_at", "user.username", "user.pk", "caption.text"],
+                ["user.username", "taken_at", "caption.text"],
+            ),
+            (
+                &["rest_id", "core.screen_name", "legacy.created_at", "legacy.full_text", "legacy.lang"],
+                ["core.screen_name", "legacy.created_at", "legacy.full_text"],
+            ),
+        ];
+        for (found, wanted) in cases {
+            assert_eq!(["user", "time", "text"].map(|field| guess(field, found).unwrap()), wanted);
+        }
+    }
 
     #[test]
     fn reposts_are_known_by_their_text() {

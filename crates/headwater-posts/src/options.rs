@@ -130,7 +130,7 @@ pub enum Reposts {
 /// | field | default | purpose |
 /// |---|---|---|
 /// | `topic` | none | posts must match one of these queries, `QUERY` or `QUERY@FROM..TO` |
-/// | `since`, `until` | none | first and last day, in the time zone |
+/// | `since`, `until` | none | first and last day, in the time zone; numbers where times are plain numbers |
 /// | `bin` | day | length of a bin |
 /// | `timezone` | UTC | zone of bins and dates |
 /// | `reposts` | keep | whether a repost is the reposter's opinion |
@@ -267,9 +267,17 @@ impl PostOptions {
         if self.score_range.is_some() && self.scorer != ScorerChoice::Column {
             return Err(Error::UnusedScoreRange);
         }
-        let dated = self.since.is_some() || self.until.is_some() || self.topic.iter().any(|topic| has_dates(topic));
-        if self.bin.is_numeric() && dated {
-            return Err(Error::option("dates cannot limit posts whose times are plain numbers; leave them out"));
+        let limits = || [self.since, self.until].into_iter().flatten();
+        if self.bin.is_numeric() {
+            if limits().any(|limit| !limit.is_numeric()) || self.topic.iter().any(|topic| has_dates(topic)) {
+                return Err(Error::option(
+                    "dates cannot limit posts whose times are plain numbers; give numbers, or leave them out",
+                ));
+            }
+        } else if let Some(limit) = limits().find(|limit| limit.is_numeric()) {
+            return Err(Error::option(format!(
+                "{limit} is a plain number, but times are dates here; give a date such as 2024-05-01, or bins as plain numbers"
+            )));
         }
         Ok(())
     }
@@ -350,6 +358,14 @@ mod tests {
         let dated =
             PostOptions { bin: "1".parse().unwrap(), topic: vec!["a@2024-01-01..".into()], ..PostOptions::default() };
         assert!(refused(dated).to_string().contains("plain numbers"));
+        let limited = |bin: &str, since: &str| PostOptions {
+            bin: bin.parse().unwrap(),
+            since: Some(since.parse().unwrap()),
+            ..PostOptions::default()
+        };
+        assert!(limited("1", "3.5").check().is_ok() && limited("day", "2024-05-01").check().is_ok());
+        assert!(refused(limited("1", "2024-05-01")).to_string().contains("plain numbers"));
+        assert!(refused(limited("day", "3.5")).to_string().contains("3.5 is a plain number"));
         assert!(UserList::Names(vec![" ".into()]).read().is_err());
         assert!(PostOptions { any_language: true, ..PostOptions::default() }.foreign_languages());
         assert!(!PostOptions { languages: vec!["en-GB".into()], ..PostOptions::default() }.foreign_languages());

@@ -243,7 +243,9 @@ impl Quality {
     pub(crate) fn nothing_left(&self, spoken: Option<(String, String)>) -> Error {
         let (reasons, main) = self.reasons(spoken);
         let reasons = reasons.unwrap_or_else(|| "there is a header at most".to_owned());
-        Error::NothingLeft { rows: self.rows, reasons, main }
+        // Where there is no post at all, what there is instead is counted.
+        let rows = if self.rows == 0 { self.other_lines } else { self.rows };
+        Error::NothingLeft { rows, reasons, main }
     }
 
     /// One user is left, and where the others went.
@@ -260,7 +262,7 @@ impl Quality {
         // Other lines are nothing to speak of where there are posts, too.
         let other_lines = if self.rows == 0 { self.other_lines } else { 0 };
         let reasons = [
-            (other_lines, "passed by, being no posts".to_owned(), LossReason::OtherLines),
+            (other_lines, "that hold something else".to_owned(), LossReason::OtherLines),
             (self.rejected, "unreadable".to_owned(), LossReason::Unreadable),
             (self.duplicates, "copies of another".to_owned(), LossReason::Duplicates),
             (self.updates, "new wordings of another".to_owned(), LossReason::Updates),

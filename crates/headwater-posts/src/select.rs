@@ -7,7 +7,7 @@ use crate::Error;
 use crate::platform::hashed_id;
 use crate::post::Post;
 use crate::query::{Query, Text};
-use crate::read::open_text;
+use crate::read::{MILLIONTHS, open_text};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -23,6 +23,15 @@ pub enum Moment {
     Date(Date),
     /// One second.
     Instant(Timestamp),
+    /// A number, where times are plain numbers; in millionths of their unit.
+    Number(i64),
+}
+
+impl Moment {
+    /// Whether it is a plain number.
+    pub fn is_numeric(self) -> bool {
+        matches!(self, Moment::Number(_))
+    }
 }
 
 impl std::str::FromStr for Moment {
@@ -34,8 +43,14 @@ impl std::str::FromStr for Moment {
         if let Ok(instant) = text.parse() {
             return Ok(Moment::Instant(instant));
         }
-        let date = text.parse().ok().filter(|_| text.len() <= "-009999-01-01".len());
-        date.map(Moment::Date).ok_or_else(|| format!("met {text:?}; wanted a date such as 2024-05-01"))
+        if let Some(date) = text.parse().ok().filter(|_| text.len() <= "-009999-01-01".len()) {
+            return Ok(Moment::Date(date));
+        }
+        let number = text.parse::<f64>().ok().map(|number| (number * MILLIONTHS).round());
+        let number = number.filter(|number| number.abs() <= LARGEST_NUMBER).map(|number| Moment::Number(number as i64));
+        number.ok_or_else(|| {
+            format!("met {text:?}; wanted a date such as 2024-05-01, or a number where times are plain numbers")
+        })
     }
 }
 
@@ -44,11 +59,15 @@ impl std::fmt::Display for Moment {
         match self {
             Moment::Date(date) => write!(f, "{date}"),
             Moment::Instant(instant) => write!(f, "{instant}"),
+            Moment::Number(number) => write!(f, "{}", *number as f64 / MILLIONTHS),
         }
     }
 }
 
-/// Seconds from `from` to `to`, both included.
+/// The largest number that a time may be limited by, in millionths.
+const LARGEST_NUMBER: f64 = 1e18;
+
+/// Seconds, or millionths of plain numbers, from `from` to `to`, both included.
 pub fn window(from: Option<Moment>, to: Option<Moment>, zone: &TimeZone) -> Result<Range<i64>, Error> {
     let out_of_range = |error: jiff::Error| Error::option(format!("the date is out of range: {error}"));
     let start_of =
@@ -57,6 +76,7 @@ pub fn window(from: Option<Moment>, to: Option<Moment>, zone: &TimeZone) -> Resu
         None => i64::MIN,
         Some(Moment::Date(date)) => start_of(date)?,
         Some(Moment::Instant(instant)) => instant.as_second(),
+        Some(Moment::Number(number)) => number,
     };
     let end = match to {
         None => i64::MAX,
@@ -65,9 +85,10 @@ pub fn window(from: Option<Moment>, to: Option<Moment>, zone: &TimeZone) -> Resu
             Err(_) => i64::MAX,
         },
         Some(Moment::Instant(instant)) => instant.as_second() + 1,
+        Some(Moment::Number(number)) => number + 1,
     };
     if start >= end {
-        return Err(Error::option("the dates are the wrong way round: the first is after the last"));
+        return Err(Error::option("the limits are the wrong way round: the first is after the last"));
     }
     Ok(start..end)
 }
@@ -97,7 +118,13 @@ impl Topic {
                 let (from, to) = range.split_once("..").unwrap_or_default();
                 let moment = |text: &str, offset: usize| match text.trim() {
                     "" => Ok(None),
-                    date => date.parse().map(Some).map_err(|problem| wrong(offset, problem)),
+                    date => match date.parse().map_err(|problem| wrong(offset, problem))? {
+                        // A topic is limited by dates only.
+                        Moment::Number(_) => {
+                            Err(wrong(offset, format!("met {date:?}; wanted a date such as 2024-05-01")))
+                        }
+                        moment => Ok(Some(moment)),
+                    },
                 };
                 let (from, to) = (moment(from, 0)?, moment(to, from.chars().count() + 2)?);
                 window(from, to, zone).map_err(|error| wrong(0, error.to_string()))?
@@ -331,6 +358,10 @@ mod tests {
         assert_eq!(exact.end - exact.start, 1);
         assert!(window(date("2021-03-15"), date("2021-03-14"), &zone).is_err());
         assert!("14.3.2021".parse::<Moment>().is_err());
+        let plain = window(date("-0.5"), date("2.5"), &zone).unwrap();
+        assert_eq!(plain, -500_000..2_500_001, "both included");
+        assert_eq!(date("2.5").unwrap().to_string(), "2.5");
+        assert!("1e300".parse::<Moment>().is_err() && "NaN".parse::<Moment>().is_err());
     }
 
     #[test]

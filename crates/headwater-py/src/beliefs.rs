@@ -10,8 +10,8 @@ use headwater::panel::{Times, probabilities};
 use headwater::simulate::{Likelihoods, NetworkShape, ScheduledChange, World, WorldParams, run};
 use headwater::{Panel, Roster};
 use headwater_files::{
-    Edges, Grain, LoadedBeliefs, Names, beliefs_from_array, beliefs_from_batches, beliefs_from_frames, read_beliefs,
-    read_edges, sides,
+    ArrayNames, Edges, Grain, LoadedBeliefs, beliefs_from_array, beliefs_from_batches, beliefs_from_frames,
+    read_beliefs, read_edges, sides,
 };
 use numpy::ndarray::{ArrayView2, ArrayView3, ArrayViewD, Axis, Ix3};
 use numpy::{Element, IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
@@ -357,7 +357,7 @@ fn names(
     hypotheses: Option<Vec<String>>,
     (_, count, values): (usize, usize, usize),
     log_ratios: bool,
-) -> PyResult<Option<Names>> {
+) -> PyResult<Option<ArrayNames>> {
     if agents.is_none() && hypotheses.is_none() {
         return Ok(None);
     }

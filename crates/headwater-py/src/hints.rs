@@ -32,9 +32,7 @@ pub(crate) fn core_text(error: &Core) -> String {
 
 fn core_hint(error: &Core) -> Option<String> {
     match error {
-        Core::NotReady { .. } => {
-            Some("use beliefs over more time steps; GSL needs at least M+1+W steps for window M and batch W".to_owned())
-        }
+        Core::NotReady { .. } => Some("use beliefs over more time steps".to_owned()),
         Core::Diverged { bound, .. } => Some(format!("use learning_rate={:.2e} or less, or tune=True", bound / 10.0)),
         Core::TooLarge { .. } => {
             Some("leave out accounts that speak rarely (min_posts), or take longer bins (bin)".to_owned())
@@ -177,6 +175,9 @@ pub(crate) fn discover_text(error: &Discover) -> String {
         Discover::Data { source, .. } => core_hint(source),
         Discover::NothingKept { source, .. } => posts_hint(source),
         Discover::Read { source, .. } | Discover::Write { source, .. } => Some(system_hint(source)),
+        Discover::WeakKey { problem: KeyProblem::Readable, path } => {
+            Some(format!("make it readable for you only: Path({:?}).chmod(0o600)", path.display().to_string()))
+        }
         other => discover_hint(other).map(str::to_owned),
     };
     with_hint(error, hint)
@@ -186,11 +187,10 @@ fn discover_hint(error: &Discover) -> Option<&'static str> {
     Some(match error {
         Discover::NotAFile { .. } => "save it to a file first",
         Discover::Overwrite { .. } => "choose another folder for out",
+        Discover::NotAFolder { .. } => "give out a folder; it is created where it does not exist",
+        Discover::OtherFile { .. } => "choose another folder for out, or replace the file with force=True",
         Discover::FolderInUse { .. } => "wait for that run to end, or choose another folder for out",
         Discover::OtherInputs { .. } => "choose another folder for out, or replace the results with force=True",
-        Discover::WeakKey { problem: KeyProblem::Readable, .. } => {
-            "make it readable for you only: Path(…).chmod(0o600)"
-        }
         Discover::Key { .. } | Discover::WeakKey { .. } => {
             "make a key with key = Path(\"key\"); key.touch(0o600); key.write_bytes(secrets.token_bytes(32)); keep it secret, it links pseudonyms to names"
         }
@@ -198,10 +198,10 @@ fn discover_hint(error: &Discover) -> Option<&'static str> {
         Discover::Hidden { .. } => "omit pseudonymise to see the reason",
         Discover::HiddenColumns { .. } => "name the columns with columns, or omit pseudonymise to see them",
         Discover::GraphWithoutPosters { .. } => {
-            "source and target must be user names as in the posts (case-sensitive); columns={\"user\": …} reads another column"
+            "source and target must be user names as in the posts, up to case and a leading @; columns={\"user\": …} reads another column"
         }
         Discover::GraphWithoutEdges { .. } => "give edges between users who post, or omit graph",
-        Discover::UsersOutsideGraph => "use the same names in users and graph (case-sensitive)",
+        Discover::UsersOutsideGraph => "use the same names in users and graph",
         Discover::TooFewBins { .. } => "use shorter bins (bin=\"6h\"), posts over a longer period, or a broader topic",
         Discover::ConstantScores { .. } => "check the column score, or use another scorer",
         Discover::StrengthsWithoutGraph => {

@@ -411,7 +411,7 @@ impl Model {
             if replaced > 0 {
                 let characters = count(replaced, "character");
                 warnings.push(format!(
-                    "{characters} in names are not allowed in XML and were replaced by \u{fffd}; .csv and .json keep them"
+                    "XML does not allow {characters} of the names, replaced by \u{fffd}; .csv and .json keep them"
                 ));
             }
             Ok(warnings)
@@ -478,6 +478,11 @@ impl Ranking {
     #[getter]
     fn given(&self) -> bool {
         self.ranking.verdict.given
+    }
+
+    #[getter]
+    fn too_few_steps(&self) -> Vec<String> {
+        self.ranking.too_few_steps()
     }
 
     #[getter]

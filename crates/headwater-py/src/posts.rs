@@ -179,8 +179,8 @@ pub(crate) struct BadRowWarnings {
 
 impl BadRowWarnings {
     pub(crate) fn see(&mut self, rows: &[BadRow]) {
-        let room = NAMED_ROWS - self.first.len();
-        self.first.extend(rows.iter().take(room).map(BadRow::to_string));
+        let space = NAMED_ROWS - self.first.len();
+        self.first.extend(rows.iter().take(space).map(BadRow::to_string));
         self.count += rows.len();
     }
 

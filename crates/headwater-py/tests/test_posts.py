@@ -304,6 +304,28 @@ def test_a_test_that_was_not_run_is_warned_of(posts: pandas.DataFrame) -> None:
     assert not any(issubclass(warning.category, headwater.NoEvidence) for warning in caught)
 
 
+def test_numbers_limit_plain_numbers(posts: pandas.DataFrame) -> None:
+    numbered = posts.assign(time=[place // 4 + 0.5 for place in range(80)])
+    assert len(beliefs_from_posts(numbered, bin=1, since=2, until=5.5)) == 16
+    with pytest.raises(ValueError, match="plain numbers"):
+        beliefs_from_posts(numbered, bin=1, since="2024-05-03")
+    with pytest.raises(ValueError, match="3 is a plain number"):
+        beliefs_from_posts(posts, since=3)
+
+
+def test_few_days_are_ranked_without_what_takes_more(posts: pandas.DataFrame) -> None:
+    few = posts[posts["time"] < "2024-05-11"]
+    with pytest.warns(headwater.HeadwaterWarning) as caught:
+        found = discover(few, bootstrap=20, null=20, rounds=3)
+    texts = [str(warning.message) for warning in caught]
+    assert any(text.startswith("no intervals: resampling needs at least 11") for text in texts)
+    assert any(text.startswith("no permutation test: there are too few time steps") for text in texts)
+    assert any("hint: give beliefs over more time steps" in text for text in texts)
+    assert found.verdict.outcome == "not-tested" and len(found.ranking) == 4
+    with pytest.warns(headwater.HeadwaterWarning, match="no intervals"):
+        headwater.rank(found.model, found.beliefs, bootstrap=20, null=20)
+
+
 def test_warnings_speak_of_keywords(posts: pandas.DataFrame) -> None:
     marked = posts.assign(lang=["de"] * 4 + ["en"] * 76)
     with pytest.warns(headwater.HeadwaterWarning, match="any_language=True keeps them") as caught:

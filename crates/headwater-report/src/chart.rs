@@ -16,7 +16,7 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Names of the positions 0, 1, 2, …, for categories.
     pub names: Vec<String>,
-    /// Labels of positions in order, such as dates; as many are shown as have room. Round numbers when empty.
+    /// Labels of positions in order, such as dates; as many are shown as have space. Round numbers when empty.
     pub labels: Vec<(f64, String)>,
 }
 
@@ -184,8 +184,8 @@ impl Chart {
 
     /// Whether names on the horizontal axis must stand upright.
     fn crowded(&self) -> bool {
-        let room = PANEL.0 / self.x.names.len().max(1) as f64;
-        self.x.names.iter().any(|name| width(name, TEXT) > room - 4.0)
+        let space = PANEL.0 / self.x.names.len().max(1) as f64;
+        self.x.names.iter().any(|name| width(name, TEXT) > space - 4.0)
     }
 
     pub(crate) fn size(&self) -> (f64, f64) {

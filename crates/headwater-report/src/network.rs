@@ -72,8 +72,8 @@ impl NetworkChart {
             if self.places.len() == self.nodes.len() { self.places.clone() } else { layout(self.nodes.len(), &pairs) };
         let spot = |node: usize| {
             let (x, y): (f64, f64) = places[node];
-            let room = SIDE - 2.0 * MARGIN;
-            (corner.0 + MARGIN + x * room, top + MARGIN + y * room)
+            let space = SIDE - 2.0 * MARGIN;
+            (corner.0 + MARGIN + x * space, top + MARGIN + y * space)
         };
         // Larger networks get smaller dots and thinner links.
         let scale = (NAMED as f64 / self.nodes.len().max(NAMED) as f64).sqrt();

@@ -35,12 +35,12 @@ impl Scale {
         match kind {
             ScaleKind::Linear => {
                 if high - low <= 1e-12 * high.abs().max(low.abs()) {
-                    let room = if high == 0.0 { 1.0 } else { 0.5 * high.abs() };
-                    (low, high) = (low - room, high + room);
+                    let space = if high == 0.0 { 1.0 } else { 0.5 * high.abs() };
+                    (low, high) = (low - space, high + space);
                 }
-                let room = 0.04 * (high - low);
-                let below = if from_zero && low == 0.0 { 0.0 } else { room };
-                Scale { kind, low: low - below, high: high + room }
+                let space = 0.04 * (high - low);
+                let below = if from_zero && low == 0.0 { 0.0 } else { space };
+                Scale { kind, low: low - below, high: high + space }
             }
             ScaleKind::Log => Scale { kind, low: low / 1.3, high: high * 1.3 },
         }

@@ -246,7 +246,15 @@ fn the_verdict_is_honest() {
     by_graph.verdict = by_graph.verdict.with_graph(Ok(found));
     let said = verdict(&other_model, &by_graph);
     assert!(said.common_news_excluded && said.next.is_empty() && said.p_value == Some(0.01), "{said:?}");
-    assert!(said.headline.starts_with("Opinion travels along the given graph (p = 0.010): "), "{}", said.headline);
+    // The size of the effect stands beside it: the gain of the forecasts, or where there is none the correlation.
+    let wanted = "Opinion travels along the given graph (p = 0.010; forecasts improve by 10.0% when the beliefs of the others are taken into account): ";
+    assert!(said.headline.starts_with(wanted), "{}", said.headline);
+    let mut no_gain = by_graph.clone();
+    no_gain.verdict.skill = Some(Skill::new(-0.4, -0.1, 80));
+    let said_without = verdict(&other_model, &no_gain).headline;
+    let effect = no_gain.verdict.graph_test.as_ref().unwrap().effect;
+    let wanted = format!("(p = 0.010; the correlation along its edges is {} above", headwater::words::number(effect));
+    assert!(said_without.contains(&wanted) && said_without.contains("90% interval"), "{said_without}");
     assert!(!said.tested.iter().any(|line| line.contains("Power")) && !said.tested.is_empty(), "{said:?}");
     assert!(rivals.headline.starts_with("Forecasts improve by "), "{}", rivals.headline);
     // Support is for the network as a whole; the leader has a p-value of their own.
@@ -255,6 +263,17 @@ fn the_verdict_is_honest() {
     // Positive skill without a permutation test is no test.
     let said = verdict(&model, &Ranking::new(&model).unwrap());
     assert!(said.outcome == Outcome::NotTested && said.headline.contains("was not tested"), "{said:?}");
+    assert!(!said.sure.iter().any(|line| line.contains("settles on")), "{said:?}");
+    assert!(rivals.sure.iter().any(|line| line.contains("settles on")), "{rivals:?}");
+    // What it rests on, what may hinder a test, why there is no power, and what to try.
+    let untested = Ranking::new(&model).unwrap();
+    let said =
+        Page::new(&ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &untested) }).unwrap().verdict;
+    for words in ["rests on 5 agents and 60 time steps", "few time steps: 60; few agents: 5", "the power, is not known"]
+    {
+        assert!(said.tested.iter().any(|line| line.contains(words)), "{words}: {said:?}");
+    }
+    assert!(said.next.iter().any(|line| line == "A longer period."), "{said:?}");
     // Nor is nothing.
     let mut untested = model.clone();
     untested.diagnostics.skill = None;
@@ -278,6 +297,27 @@ fn the_verdict_is_honest() {
     assert!(said.warnings.iter().any(|warning| warning.contains("two agents say the same")));
     assert!(said.warnings.iter().any(|warning| warning.contains("below zero")), "{:?}", said.warnings);
     drop(panel);
+}
+
+#[test]
+fn silence_is_given_as_a_share() {
+    let (panel, model, mut ranking) = world(12, 120, 0.5);
+    ranking.verdict.outcome = Outcome::NoEvidence;
+    let said = |silent: usize| {
+        // Every agent but the last is silent at so many of ten steps.
+        let (agents, steps) = (panel.agents(), panel.steps());
+        let posts: Vec<u32> = (0..agents * steps)
+            .map(|cell| u32::from(cell % agents == agents - 1 || (cell / agents) % 10 >= silent))
+            .collect();
+        let cells = panel.cells().iter().enumerate();
+        let cells = cells.map(|(cell, value)| if posts[cell] == 0 { 0.0 } else { *value }).collect();
+        let silent = Panel::new(panel.roster().clone(), panel.times().clone(), cells, Some(posts)).unwrap();
+        let input = ReportInput { beliefs: Some(&silent), ..ReportInput::new(&model, &ranking) };
+        Page::new(&input).unwrap().verdict.tested.join("\n")
+    };
+    let (less, more) = (said(5), said(6));
+    assert!(less.contains("silence: 45.8% of the beliefs are missing") && !less.contains("most"), "{less}");
+    assert!(more.contains("silence: most beliefs, 55.0%, are missing"), "{more}");
 }
 
 #[test]
@@ -336,7 +376,7 @@ fn silence_is_a_gap() {
     let drawn = ReportInput { beliefs: Some(&panel), ..ReportInput::new(&model, &ranking) };
     let figure = figures::opinions(&drawn).unwrap().unwrap();
     let svg = figure.svg();
-    // Dates on the axis, as many as there is room for, and how many spoke.
+    // Dates on the axis, as many as there is space for, and how many spoke.
     assert!(svg.contains("1970-01-01") && svg.contains("1970-01-02") && svg.contains("time (UTC)"), "{svg}");
     assert!(svg.contains("agents with a post, at most 2"), "{svg}");
     let spoke: Vec<(String, f64)> = figure.points().into_iter().take(3).map(|point| (point.x, point.y)).collect();

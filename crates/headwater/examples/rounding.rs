@@ -73,7 +73,7 @@ fn through_probabilities(
     let mut values = Vec::new();
     probabilities(ratios.iter().copied(), &mut values);
     values.iter_mut().for_each(|value| *value = change(*value));
-    // Rounded numbers need not sum to one, which the door insists on.
+    // Rounded numbers need not sum to one, as probabilities must.
     let sum: f64 = values.iter().sum();
     values.iter_mut().for_each(|value| *value /= sum);
     log_ratios(&values, ratios, hypotheses)

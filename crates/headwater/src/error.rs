@@ -126,7 +126,7 @@ pub enum Error {
     TooLarge {
         /// Steps, silent ones included.
         steps: usize,
-        /// Agents, with the room made for more.
+        /// Agents, with the space made for more.
         agents: usize,
         /// Log-ratios per belief.
         ratios: usize,

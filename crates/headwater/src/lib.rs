@@ -60,6 +60,7 @@ pub mod evaluate;
 pub mod fit;
 pub mod graph;
 pub mod influence;
+mod interval_kind;
 pub mod learn;
 pub mod model;
 pub mod panel;

@@ -6,7 +6,7 @@
 use crate::evaluate::graph_test::{GraphTestParams, ShiftPower, graph_test, shift_power, usual_draws};
 use crate::evaluate::intervals::intervals;
 use crate::evaluate::null_test::significance;
-use crate::evaluate::{DecidingTest, Intervals, Outcome, Significance, Verdict, discoveries};
+use crate::evaluate::{DecidingTest, Intervals, Outcome, Significance, TooFewSteps, Verdict, discoveries};
 use crate::graph::Graph;
 use crate::influence::{Influence, error_probabilities};
 use crate::learn::refit_note;
@@ -16,6 +16,8 @@ use crate::words::{count, number, percent, short};
 use crate::{Error, Model, Panel, Roster, influence};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+
+pub use crate::interval_kind::IntervalKind;
 
 /// Up to this many agents the error probabilities are computed along the way.
 const ERROR_PROBABILITY_AGENTS: usize = 200;
@@ -58,6 +60,9 @@ pub struct Ranking {
     /// Kind of the intervals, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<IntervalKind>,
+    /// Why there are none, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals_impossible: Option<TooFewSteps>,
     /// 90 % interval of δ, where the posterior was sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptation_interval: Option<(f64, f64)>,
@@ -72,16 +77,6 @@ pub struct Ranking {
     /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
-}
-
-/// Kind of the intervals of a ranking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum IntervalKind {
-    /// Credible intervals from draws of the posterior.
-    Posterior,
-    /// Of the block bootstrap.
-    Bootstrap,
 }
 
 /// One weight between different agents, with its permutation test.
@@ -309,6 +304,7 @@ impl Ranking {
                     .collect(),
             },
             intervals: None,
+            intervals_impossible: None,
             adaptation_interval: None,
             agents,
             edges: None,
@@ -341,20 +337,43 @@ impl Ranking {
         Ok(())
     }
 
-    /// Adds intervals and p-values, where asked for, by fitting again with the recorded method. May take long.
+    /// Adds intervals and p-values, where asked for, by fitting again with the recorded method. May take long. Where there are too
+    /// few time steps for one of them, [`Ranking::too_few_steps`] says so.
     pub fn add_uncertainty(&mut self, wanted: &Uncertainty, model: &Model, panel: &Panel) -> Result<(), Error> {
         if wanted.bootstrap.is_none() && wanted.null.is_none() {
             return Ok(());
         }
         self.add_refit_note(model);
         if let Some(count) = wanted.bootstrap {
-            let found = intervals(panel, model, count, wanted.top, wanted.seed)?;
-            self.add_intervals(&found, &model.roster)?;
+            match TooFewSteps::told_apart(intervals(panel, model, count, wanted.top, wanted.seed))? {
+                Ok(found) => self.add_intervals(&found, &model.roster)?,
+                Err(reason) => self.add_intervals_impossible(reason),
+            }
         }
         if let Some(count) = wanted.null {
-            self.add_significance(&significance(panel, model, count, wanted.seed)?, model)?;
+            match TooFewSteps::told_apart(significance(panel, model, count, wanted.seed))? {
+                Ok(found) => self.add_significance(&found, model)?,
+                Err(reason) => self.add_shifts_impossible(reason),
+            }
         }
         Ok(())
+    }
+
+    /// Notes that bootstrap intervals are not possible.
+    pub fn add_intervals_impossible(&mut self, reason: TooFewSteps) {
+        self.intervals_impossible = Some(reason);
+    }
+
+    /// Notes that circular shifts are not possible, in the verdict as well.
+    pub fn add_shifts_impossible(&mut self, reason: TooFewSteps) {
+        self.verdict = std::mem::take(&mut self.verdict).with_shifts_impossible(reason);
+    }
+
+    /// What was asked for and is not possible with so few time steps, in sentences.
+    pub fn too_few_steps(&self) -> Vec<String> {
+        let intervals = self.intervals_impossible.map(|reason| reason.without_intervals());
+        let shifts = self.verdict.shifts_impossible.map(|reason| reason.without_shifts());
+        intervals.into_iter().chain(shifts).collect()
     }
 
     /// Tests whether opinion travels along a graph of the agents of a roster, which then decides the verdict, with companions,
@@ -545,6 +564,9 @@ fn notes(model: &Model, found: &Influence) -> Vec<String> {
             number(gross),
             number(net)
         ));
+        if found.influence.iter().all(|value| *value <= 0.0) {
+            notes.push("no influence is positive: ranks follow the influence with its sign, so that the first agents are those with the weakest influence".to_owned());
+        }
     }
     notes
 }

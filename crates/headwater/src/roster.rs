@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// assert_eq!(roster.ratios(), 1);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Names", into = "Names")]
+#[serde(try_from = "RosterNames", into = "RosterNames")]
 pub struct Roster {
     agents: Vec<String>,
     hypotheses: Vec<String>,
@@ -24,21 +24,21 @@ pub struct Roster {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Names {
+struct RosterNames {
     agents: Vec<String>,
     hypotheses: Vec<String>,
 }
 
-impl TryFrom<Names> for Roster {
+impl TryFrom<RosterNames> for Roster {
     type Error = Error;
-    fn try_from(names: Names) -> Result<Self, Error> {
+    fn try_from(names: RosterNames) -> Result<Self, Error> {
         Roster::new(names.agents, names.hypotheses)
     }
 }
 
-impl From<Roster> for Names {
+impl From<Roster> for RosterNames {
     fn from(roster: Roster) -> Self {
-        Names { agents: roster.agents, hypotheses: roster.hypotheses }
+        RosterNames { agents: roster.agents, hypotheses: roster.hypotheses }
     }
 }
 

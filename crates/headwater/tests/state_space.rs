@@ -210,7 +210,7 @@ fn normals(seed: u64) -> impl FnMut() -> f64 {
 }
 
 /// Nobody listens, but all hear the same news: a network seems to forecast better than each agent's own past, and no
-/// better once both are told the mood. In eight worlds with more or less news it was −2 to 12 %, and −8 to 1.4 %.
+/// better once both are told the group's previous mean. In eight worlds with more or less news it was −2 to 12 %, and −8 to 1.4 %.
 #[test]
 fn news_for_all_is_no_listening() {
     let mut normal = normals(2);
@@ -232,9 +232,9 @@ fn news_for_all_is_no_listening() {
     assert!(skill.beyond_common.unwrap() < 0.3 * skill.against_own_past, "{skill:?}");
 }
 
-/// Beliefs that follow the mean of the others' yesterday by 0.4, as a mood, in two groups that ignore each other.
+/// Beliefs that follow the mean of the others' yesterday by 0.4, as a common trend, in two groups that ignore each other.
 #[test]
-fn how_far_a_mood_is_followed() {
+fn how_far_a_common_trend_is_followed() {
     let mut normal = normals(4);
     let mut now = [0.0; 10];
     let cells: Vec<f64> = (0..2000)
@@ -250,7 +250,7 @@ fn how_far_a_mood_is_followed() {
         .collect();
     let panel = Panel::complete(Roster::numbered(10, 2).unwrap(), cells).unwrap();
     let groups: Vec<usize> = (0..10).map(|agent| agent / 5).collect();
-    // Each hears only itself, so that the mood is all that comes from others.
+    // Each hears only itself, so that the trend is all that comes from others.
     let alone = Some((0..10).map(|agent| vec![agent]).collect());
     let params = StateSpaceParams {
         common: Some(groups.clone()),
@@ -310,7 +310,7 @@ fn an_agent_that_never_moves_is_no_source() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Leaps or not, edges or strengths, with a mood or not: no round is less likely than the one before.
+    /// Leaps or not, edges or strengths, with a common trend or not: no round is less likely than the one before.
     #[test]
     fn every_round_is_likelier(seed in 0u64..1000, kind in 0usize..4) {
         let (panel, truth) = noisy(&NoisyWorld { steps: 120, ..world(seed) }).unwrap();

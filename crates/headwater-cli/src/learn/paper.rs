@@ -83,7 +83,7 @@ impl LearnArgs {
         warnings: &mut Vec<String>,
         terminal: &Terminal,
     ) -> Result<Learned, CliError> {
-        let about = CliError::about(self.source());
+        let about = CliError::about_gsl(self.source());
         let (mut learner, mut forecast) = match resumed {
             Some(checkpoint) => continued(checkpoint, panel)?,
             None => (self.learner(panel, params, terminal)?, Forecast::default()),
@@ -141,7 +141,7 @@ impl LearnArgs {
         let mut progress = terminal.bar("learning", total as u64);
         let mut saved = Instant::now();
         let mut next_row = 0;
-        while let Some(step) = learner.advance(panel, limit).map_err(CliError::about(self.source()))? {
+        while let Some(step) = learner.advance(panel, limit).map_err(CliError::about_gsl(self.source()))? {
             forecast.add(&step.forecast);
             let done = step.pass * panel.steps() + step.seen;
             progress.at(done as u64);

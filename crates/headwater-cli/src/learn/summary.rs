@@ -1,7 +1,8 @@
 //! What `headwater learn` prints about a model.
 
 use crate::error::CliError;
-use crate::terminal::{count, csv, name_cell, number, percent, shell_quoted, table};
+use crate::rank::legend;
+use crate::terminal::{command_line, count, csv, name_cell, number, percent, shell_quoted, table};
 use headwater::evaluate::Verdict;
 use headwater::model::{Smoothing, Status};
 use headwater::{Model, influence};
@@ -163,7 +164,7 @@ impl LearnSummary {
         }
         if let (Some(truth), Some(agreement)) = (&self.truth, self.agreement) {
             text.push_str(&format!(
-                "The network settles on {truth:?}; {} of the agents agree. Reference: {:?}.\n",
+                "The estimated network settles on {truth:?}; {} of the agents agree. Reference: {:?}.\n",
                 percent(agreement),
                 self.reference
             ));
@@ -189,9 +190,11 @@ impl LearnSummary {
                 let numbers = [share, number(top.centrality), number(top.informativeness)];
                 [(position + 1).to_string(), name_cell(&top.agent)].into_iter().chain(numbers).collect()
             });
-            text.push_str(&format!("\n{}", table(&["", "agent", "share", "centrality", "inform."], 2, rows.collect())));
+            let header = ["", "agent", "share", "centrality", "inform."];
+            text.push_str(&format!("\n{}{}", table(&header, 2, rows.collect()), legend(&header)));
         }
-        text.push_str(&format!("\nModel: {}. Next: headwater rank {}\n", self.model, shell_quoted(&self.model)));
+        let next = command_line(&format!("headwater rank {}", shell_quoted(&self.model)));
+        text.push_str(&format!("\nModel: {}\nNext:\n{next}", self.model));
         text
     }
 

@@ -91,6 +91,106 @@ fn discover(more: &str) -> String {
 }
 
 #[test]
+fn few_bins_are_ranked_without_what_takes_more_of_them() {
+    let place = Place::new();
+    let four = &USERS[..4];
+    place.write(
+        "graph.csv",
+        "source,target\nQuillan,rosamund_7\nrosamund_7,Tiberius\nTiberius,Wendeline\nWendeline,Quillan\n",
+    );
+    for days in 10..=13 {
+        place.write("posts.csv", posts(four, days));
+        for (number, more) in ["--fit em", "--fit em --graph graph.csv", "--graph graph.csv"].into_iter().enumerate() {
+            let out = format!("{days}-{number}");
+            let (text, remarks) = place.both(&discover(&format!("{more} --out {out}")));
+            let remarks = remarks.replace('\n', " ");
+            let ranking = place.read_json(&format!("{out}/ranking.json"));
+            assert_eq!(ranking["agents"].as_array().unwrap().len(), 4);
+            let impossible = &ranking["verdict"]["shifts_impossible"];
+            assert_eq!(impossible["needed"] == 10, days < 13, "{days}: {impossible}");
+            assert_eq!(
+                remarks.contains("warning: no permutation test: there are too few time steps"),
+                days < 13,
+                "{remarks}"
+            );
+            let tested = ranking["verdict"]["graph_test"].is_object();
+            assert_eq!(ranking["verdict"]["outcome"] == "not-tested", days < 13 && !tested, "{text}");
+            if days < 13 && !tested {
+                assert!(text.contains("Next: more time steps") && !text.contains("--null"), "{text}");
+                assert!(text.contains("is not known."), "{text}");
+            }
+            if more.contains("em") {
+                let without = "warning: no intervals: resampling needs at least 11 time steps, and there are 10 steps";
+                assert_eq!(remarks.contains(without), days == 10, "{remarks}");
+                assert_eq!(ranking["intervals"].is_null(), days == 10);
+            }
+            // The same from what was saved.
+            let (again, said) = place.both(&discover(&format!("{more} --out {out}")));
+            assert_eq!(again, text);
+            assert_eq!(said.contains("no permutation test"), days < 13, "{said}");
+        }
+    }
+    // Ranked by hand.
+    place.write("posts.csv", posts(four, 10));
+    place.done(&discover("--fit em --out ten"));
+    let (text, remarks) = place.both("rank ten/model.json --beliefs ten/beliefs.parquet --bootstrap 20 --null 20");
+    assert!(text.starts_with("Not tested: a permutation test is not possible"), "{text}");
+    assert!(remarks.contains("no intervals") && remarks.contains("no permutation test"), "{remarks}");
+    let error = place.refused("rank ten/model.json --beliefs ten/log-beliefs.parquet", 1);
+    assert!(
+        error.contains("hint: this file of a run has log-ratios; give beliefs.parquet, which is beside it"),
+        "{error}"
+    );
+    // Times in units of their own.
+    let mut numbered = String::from("user,time,text,score\n");
+    for (user, name) in USERS.iter().enumerate() {
+        for bin in 0..10 {
+            let score = (((bin * 7 + user * 13) % 19) as f64 / 9.5 - 1.0).clamp(-1.0, 1.0);
+            numbered += &format!("{name},{}.25,x,{score}\n", bin);
+        }
+    }
+    place.write("numbered.csv", numbered);
+    let run =
+        "discover numbered.csv --scorer column --score-range -1..1 --bin 1 --fit em --bootstrap 0 --null 20 --out n";
+    let remarks = place.both(run).1;
+    assert!(
+        remarks.contains("no permutation test") && remarks.contains("over 10 bins from 0.25 to 9.25;"),
+        "{remarks}"
+    );
+    assert!(!remarks.contains("UTC"), "plain numbers have no zone: {remarks}");
+    let beliefs = "beliefs numbered.csv --scorer column --score-range -1..1 --bin 1 --out b.csv";
+    assert!(place.both(&format!("{beliefs} --from 2 --to 5.25")).1.contains("over 4 bins from 2.25 to 5.25;"));
+    assert!(place.refused(&format!("{beliefs} --from 2024-05-01"), 2).contains("times are plain numbers"));
+    assert!(place.refused("beliefs posts.csv --scorer column --from 3 --out b.csv", 2).contains("3 is a plain number"));
+}
+
+#[test]
+fn files_of_other_origin_are_replaced_only_by_force() {
+    let place = with_posts();
+    std::fs::create_dir(place.path("mine")).unwrap();
+    place.write("mine/report.html", "my own report");
+    let run = discover("--out mine");
+    let error = place.refused(&run, 1);
+    assert!(error.contains("mine/report.html: exists already") && error.contains("--force"), "{error}");
+    assert_eq!((place.read("mine/report.html").as_str(), files(&place.path("mine")).len()), ("my own report", 1));
+    place.done(&format!("{run} --force"));
+    assert_eq!(files(&place.path("mine")), OUTPUTS);
+    // Its own results it replaces.
+    place.done(&discover("--out mine --seed 3"));
+    place.write("file", "x");
+    let error = place.refused(&discover("--out file"), 2);
+    assert!(error.contains("file: is a file; results are written to a folder"), "{error}");
+}
+
+#[test]
+fn a_page_of_a_run_has_its_time_zone() {
+    let place = with_posts();
+    place.done(&discover("--timezone Europe/Zurich --out z"));
+    place.done("report z/model.json --ranking z/ranking.json --beliefs z/beliefs.parquet --out p.html");
+    assert_eq!(page_data(&place.read("p.html"))["opinions"]["zone"], "Europe/Zurich");
+}
+
+#[test]
 fn everything_is_written_and_recorded() {
     let place = with_posts();
     let (text, remarks) = place.both(&discover("--graph graph.csv --topic tram --out a"));
@@ -405,7 +505,7 @@ fn pseudonyms_hide_names_in_refusals_too() {
         let errors = place.refused(&run(""), 1);
         assert!(
             errors.contains("can be read by other users")
-                && errors.contains("hint: make it readable for you only: chmod 600"),
+                && errors.contains("hint: make it readable for you only, then run again: chmod 600 "),
             "{errors}"
         );
     }

@@ -304,7 +304,10 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
     told("one.csv", &[], &["only one user is left, \"ann\"", "hint: "]);
     place.write("other.jsonl", "{\"delete\": {}}\n{\"limit\": {}}\n");
     let error = place.refused(&["beliefs", "other.jsonl", "--preset", "x-v1", "--out", "b.csv"], 1);
-    assert!(error.contains("no post is left of 0 rows: 2 passed by") && error.contains("hint: check that --preset"));
+    assert!(
+        error.contains("no post is left of 2 rows: 2 that hold something else")
+            && error.contains("hint: check that --preset")
+    );
     place
         .write("v1.jsonl", "{\"created_at\": \"2024-05-01\", \"text\": \"x\", \"user\": {\"screen_name\": \"ann\"}}\n");
     for preset in ["x-v2", "bluesky", "mastodon", "4cat"] {

@@ -210,6 +210,15 @@ fn discover_and_its_refusals() {
 }
 
 #[test]
+fn completions() {
+    let place = Place::new();
+    let whole = whole(&place, "completions bash");
+    assert!(whole.lines().count() > 100 && whole.contains("--what-if"), "{whole}");
+    // What follows changes with every option.
+    insta::assert_snapshot!(whole.lines().take(8).map(|line| format!("{line}\n")).collect::<String>());
+}
+
+#[test]
 fn report_export_and_reproduce() {
     let place = prepared();
     insta::assert_snapshot!(all(

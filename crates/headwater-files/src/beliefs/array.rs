@@ -68,7 +68,7 @@ pub fn sides(shape: &[usize], log_ratios: bool) -> Result<(usize, usize, usize),
 }
 
 /// Names of agents and hypotheses, where an array's own numbers will not do.
-pub type Names = (Vec<String>, Vec<String>);
+pub type ArrayNames = (Vec<String>, Vec<String>);
 
 /// Beliefs of an array of T×N×numbers; `path` names it in messages. `read` fills frames, agent by agent, from a step on: it is
 /// asked for all steps in order, some at a time. NaN for all numbers of a belief is silence.
@@ -76,7 +76,7 @@ pub fn beliefs_from_frames(
     path: &Path,
     sides: (usize, usize, usize),
     log_ratios: bool,
-    names: Option<Names>,
+    names: Option<ArrayNames>,
     mut read: impl FnMut(usize, &mut [f64]) -> Result<(), Error>,
 ) -> Result<LoadedBeliefs, Error> {
     let mut reader = ArrayReader::new(path, sides, log_ratios, names)?;
@@ -96,7 +96,7 @@ pub fn beliefs_from_array(
     path: &Path,
     sides: (usize, usize, usize),
     log_ratios: bool,
-    names: Option<Names>,
+    names: Option<ArrayNames>,
     array: &[f64],
 ) -> Result<LoadedBeliefs, Error> {
     let mut reader = ArrayReader::new(path, sides, log_ratios, names)?;
@@ -123,7 +123,7 @@ impl<'a> ArrayReader<'a> {
         path: &'a Path,
         sides: (usize, usize, usize),
         log_ratios: bool,
-        names: Option<Names>,
+        names: Option<ArrayNames>,
     ) -> Result<Self, Error> {
         let (steps, agents, values) = sides;
         if steps == 0 {

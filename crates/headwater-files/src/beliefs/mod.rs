@@ -12,7 +12,7 @@ mod grain;
 mod table;
 mod write;
 
-pub use array::{Names, beliefs_from_array, beliefs_from_frames, frame_from_values, sides};
+pub use array::{ArrayNames, beliefs_from_array, beliefs_from_frames, frame_from_values, sides};
 pub use grain::Grain;
 pub use table::beliefs_from_batches;
 pub use write::{BeliefsRows, BeliefsWriter};

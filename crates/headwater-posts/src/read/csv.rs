@@ -267,10 +267,10 @@ fn joined(record: &ByteRecord, delimiter: u8, wanted: usize) -> Vec<u64> {
                 return Vec::new();
             }
             // One too many says enough.
-            let room = (wanted + 1).saturating_sub(line.len());
+            let space = (wanted + 1).saturating_sub(line.len());
             // The delimiters of any other cell stand between quotes.
             let within = |byte: &u8| several && *byte == delimiter;
-            line.extend(part.split(within).take(room));
+            line.extend(part.split(within).take(space));
         }
     }
     end(&mut line, true);

@@ -17,12 +17,12 @@ const HEAD: usize = 1 << 16;
 pub type ByteStream = Box<dyn Read + Send>;
 
 /// Counts the bytes that are read.
-pub(super) struct Counted<R> {
+pub(super) struct CountedReader<R> {
     pub(super) from: R,
     pub(super) bytes: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let count = self.from.read(into)?;
         self.bytes.fetch_add(count as u64, Ordering::Relaxed);

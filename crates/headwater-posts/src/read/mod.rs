@@ -30,7 +30,7 @@ pub(crate) use time::{MILLIONTHS, TimeFormat, is_time};
 
 use crate::Error;
 use arrow_array::RecordBatch;
-use detect::{Counted, Looks, looks_like, text_of};
+use detect::{CountedReader, Looks, looks_like, text_of};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>, met: &MetEncodings) -> Result<Recor
         ));
     }
     let stream: ByteStream = if path.as_os_str() == "-" {
-        Box::new(Counted { from: std::io::stdin(), bytes: bytes.clone() })
+        Box::new(CountedReader { from: std::io::stdin(), bytes: bytes.clone() })
     } else {
         let mut file = File::open(path).map_err(Error::io(path, "cannot read"))?;
         let mut magic = [0; 4];
@@ -174,7 +174,7 @@ fn open(path: &Path, bytes: &Arc<AtomicU64>, met: &MetEncodings) -> Result<Recor
             return Ok(RecordSource::Arrow(Box::new(arrow::ArrowRows::from_parquet(file, name)?)));
         }
         let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
-        Box::new(Counted { from: file, bytes: bytes.clone() })
+        Box::new(CountedReader { from: file, bytes: bytes.clone() })
     };
     understand(stream, name, Some(path).filter(|path| path.is_file()), met)
 }

@@ -10,7 +10,7 @@
 //! Posts are read as a stream and nothing of them is kept but sums, so that the limits only bound the time that a small file
 //! may take, and the memory of decoders with long windows.
 
-use super::detect::{Counted, peek};
+use super::detect::{CountedReader, peek};
 use super::{ByteStream, tar};
 use crate::Error;
 use headwater_files::LimitedExpansion;
@@ -119,7 +119,7 @@ pub(super) fn unpacked(stream: ByteStream, path: &Path, place: Option<&Path>) ->
 
 fn decompressed(compression: Compression, stream: ByteStream, path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
     let stored = Arc::new(AtomicU64::new(0));
-    let counted = Box::new(Counted { from: stream, bytes: stored.clone() });
+    let counted = Box::new(CountedReader { from: stream, bytes: stored.clone() });
     let (decoder, (always, most)) = compression.decoder(counted).map_err(Error::io(path, "cannot read"))?;
     peek(Box::new(LimitedExpansion::new(decoder, stored).with_limit(always, most)), path)
 }
@@ -200,7 +200,7 @@ fn zip_member(path: &Path, archive: &mut ZipFile, name: &str) -> Result<(ByteStr
     let mut file = File::open(path).map_err(|error| broken(&error))?;
     file.seek(SeekFrom::Start(start)).map_err(|error| broken(&error))?;
     let stored = Arc::new(AtomicU64::new(0));
-    let packed = Counted { from: file.take(packed), bytes: stored.clone() };
+    let packed = CountedReader { from: file.take(packed), bytes: stored.clone() };
     let unpacked: ByteStream = match method {
         CompressionMethod::Stored => Box::new(packed),
         CompressionMethod::Deflated => Box::new(flate2::read::DeflateDecoder::new(packed)),

@@ -170,6 +170,9 @@ class Ranking:
         """Whether the model was given, so that there is nothing to test."""
     @property
     def notes(self) -> list[str]: ...
+    @property
+    def too_few_steps(self) -> list[str]:
+        """What was asked for and is not possible with so few time steps."""
 
 # Learners; all may take long, give the interpreter lock away, and end within a second of Ctrl-C.
 # `support` is a graph; `constraint` "simplex" or "free".

@@ -143,8 +143,9 @@ def ranking(
             threads=threads,
         )
     found = Ranking(ranked, kind_of(beliefs), top)
+    tell(ranked.too_few_steps)
     if not ranked.given:
-        warn_of(found.verdict)
+        warn_of(found.verdict, possible=not ranked.too_few_steps)
     return found
 
 
@@ -153,12 +154,13 @@ def groups_of(groups: Mapping[str, object] | None) -> dict[str, str] | None:
     return None if groups is None else {agent_name(agent): str(group) for agent, group in groups.items()}
 
 
-def warn_of(verdict: Verdict) -> None:
+def warn_of(verdict: Verdict, *, possible: bool = True) -> None:
     """Warns where the data do not support an answer, or nothing was tested."""
     if verdict.outcome == "no-evidence":
         tell([verdict.text], NoEvidence)
     elif verdict.outcome == "not-tested":
-        tell([f"{verdict.text}\nhint: null=True runs the permutation test; a graph with the beliefs, the graph test"], NotTested)
+        hint = "null=True runs the permutation test; a graph with the beliefs, the graph test" if possible else "give beliefs over more time steps"
+        tell([f"{verdict.text}\nhint: {hint}"], NotTested)
 
 
 def rank(

@@ -34,8 +34,8 @@ class PostOptions(TypedDict, total=False):
     """Options of reading, selection and scoring."""
 
     topic: str | Sequence[str] | None
-    since: str | datetime.date | None
-    until: str | datetime.date | None
+    since: str | float | datetime.date | None
+    until: str | float | datetime.date | None
     bin: str | float
     timezone: str | datetime.tzinfo
     reposts: Literal["keep", "drop"]
@@ -58,8 +58,8 @@ def beliefs_from_posts(
     posts: PostsLike,
     *,
     topic: str | Sequence[str] | None = None,
-    since: str | datetime.date | None = None,
-    until: str | datetime.date | None = None,
+    since: str | float | datetime.date | None = None,
+    until: str | float | datetime.date | None = None,
     bin: str | float = "day",
     timezone: str | datetime.tzinfo = "UTC",
     reposts: Literal["keep", "drop"] = "keep",
@@ -302,7 +302,7 @@ def discover(
         )
     tell(warnings)
     discovery = Discovery(found, kind_of(posts))
-    warn_of(discovery.verdict)
+    warn_of(discovery.verdict, possible=not found.ranking.too_few_steps)
     return discovery
 
 
@@ -331,6 +331,8 @@ def _options(options: PostOptions) -> _headwater.PostOptions:
     for name in ("since", "until"):
         if isinstance(given.get(name), datetime.date):
             given[name] = given[name].isoformat()
+        elif name in given:
+            given[name] = str(given[name])
     for name in ("topic", "lang"):
         if name in given:
             given[name] = [given[name]] if isinstance(given[name], str) else list(given[name])

@@ -8,7 +8,7 @@ export interface TimeLabel {
   middle: number;
 }
 
-export interface Room {
+export interface AxisSpace {
   /** Where a step is, and how wide a text is, in the same unit. */
   place: (step: number) => number;
   width: (text: string) => number;
@@ -58,7 +58,7 @@ function choices(times: (Parts | null)[]): number[][] {
 }
 
 /** What places the labels of these times, as often as the chart changes its width. */
-export function timeAxis(given: string[]): (room: Room) => TimeLabel[] {
+export function timeAxis(given: string[]): (space: AxisSpace) => TimeLabel[] {
   const times = given.map(shortTime);
   const known = times.map(parts);
   const ends = [0, times.length - 1];

@@ -186,8 +186,8 @@ export function chart(report: Report, height: number, label: string, changes: [n
       }
     }
     if (high - low > 0.4 || high < low) return [0, 1];
-    const room = Math.max(0.01, 0.15 * (high - low));
-    return [Math.max(0, low - room), Math.min(1, high + room)];
+    const space = Math.max(0.01, 0.15 * (high - low));
+    return [Math.max(0, low - space), Math.min(1, high + space)];
   }
 
   /** The chart as SVG for paper: canvases that were never on the screen print blank. */

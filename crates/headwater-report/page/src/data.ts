@@ -74,7 +74,7 @@ export interface Ranking {
   truth: string;
   agreement: number;
   reference: string;
-  verdict: { outcome?: Outcome; supported: boolean; text: string; common_news_excluded?: boolean };
+  verdict: { outcome?: Outcome; supported: boolean; text: string; common_news_excluded?: boolean; given?: boolean };
   divergence: Record<string, number>;
   agents: RankRow[];
 }

@@ -173,7 +173,7 @@ export function table(report: Report): HTMLElement {
   const more = el("input", { type: "checkbox", id: "all-columns" });
   const frame = el("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Ranking table" }, el("table", { class: "ranking" }, el("caption", { class: "hidden" }, "Agents by influence"), el("thead", {}, headRow), body));
   const visible = (ids: (keyof RankRow)[], yes: boolean): void => ids.forEach((id) => model.getColumn(id)?.toggleVisibility(yes));
-  /** All columns where they are asked for or printed, otherwise as many as there is room for. */
+  /** All columns where they are asked for or printed, otherwise as many as there is space for. */
   function fit(all: boolean): void {
     visible(GIVES_WAY, true);
     visible(extras.map(({ id }) => id), more.checked);

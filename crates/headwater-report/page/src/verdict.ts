@@ -93,13 +93,15 @@ function facts(report: Report): HTMLElement {
   const { agents, hypotheses, network, opinions, ranking, truth } = report.page;
   const fact = (value: Node | string, label: string) => el("li", {}, el("strong", {}, value), el("span", {}, label));
   const times = opinions?.times ?? [];
+  // What a given network settles on needs no support.
+  const found = report.supported || report.page.ranking.verdict.given === true;
   return el(
     "ul",
     { class: "facts" },
     fact(count(agents.length), agents.length === 1 ? "agent" : "agents"),
     fact(count(network.edges), network.given ? "edges within the given graph" : "edges"),
-    fact(bdi(hypotheses[truth] ?? ""), "is the hypothesis the network settles on"),
-    Number.isFinite(ranking.agreement) && fact(el("span", { "data-field": "agreement", "data-value": ranking.agreement }, percent(ranking.agreement)), "of agents agree"),
+    found && fact(bdi(hypotheses[truth] ?? ""), "is the hypothesis the network settles on"),
+    found && Number.isFinite(ranking.agreement) && fact(el("span", { "data-field": "agreement", "data-value": ranking.agreement }, percent(ranking.agreement)), "of agents agree"),
     ...(times.length > 0 ? [fact(`${shortTime(times[0] ?? "")} – ${shortTime(times[times.length - 1] ?? "")}`, `${plural(times.length * (opinions?.merged ?? 1), "time step")}${opinions?.zone ? `, ${opinions.zone}` : ""}`)] : []),
   );
 }

@@ -5,8 +5,8 @@ use headwater::words::{number, percent, within};
 use headwater_discover::{InputFile, RunRecord};
 use serde_json::Value;
 
-/// Rows of label and value.
-type Rows = Vec<(String, String)>;
+/// LabelledRows of label and value.
+type LabelledRows = Vec<(String, String)>;
 
 /// Options that name files, or that are shown elsewhere.
 const HIDDEN: [&str; 9] = ["posts", "users", "graph", "rejects", "pseudonymise", "model", "topic", "seed", "common"];
@@ -35,8 +35,8 @@ const LABELS: [(&str, &str); 19] = [
 ];
 
 /// What the numbers rest on: agents, steps, silence, and what became of the posts.
-pub(super) fn quality(from: &ReportInput<'_>) -> Rows {
-    let mut rows: Rows = Vec::new();
+pub(super) fn quality(from: &ReportInput<'_>) -> LabelledRows {
+    let mut rows: LabelledRows = Vec::new();
     let mut add = |label: &str, value: String| rows.push((label.to_owned(), value));
     add("agents", from.model.roster.agents().len().to_string());
     if let Some(panel) = from.beliefs {
@@ -64,9 +64,9 @@ pub(super) fn quality(from: &ReportInput<'_>) -> Rows {
 }
 
 /// How the model was learned, so that it can be repeated.
-pub(super) fn method(from: &ReportInput<'_>) -> Rows {
+pub(super) fn method(from: &ReportInput<'_>) -> LabelledRows {
     let model = from.model;
-    let mut rows: Rows = Vec::new();
+    let mut rows: LabelledRows = Vec::new();
     let mut add = |label: &str, value: String| rows.push((label.to_owned(), value));
     add("learned by", model.method.name().to_owned());
     add("δ (weight of private evidence)", number(model.adaptation));
@@ -107,8 +107,8 @@ pub(super) fn method(from: &ReportInput<'_>) -> Rows {
 }
 
 /// What became of the posts: rows read, kept, left out and why.
-fn quality_rows(run: &RunRecord) -> Rows {
-    let mut rows = Rows::new();
+fn quality_rows(run: &RunRecord) -> LabelledRows {
+    let mut rows = LabelledRows::new();
     let mut counts = run.counts.clone();
     for time in [&mut counts.quality.first, &mut counts.quality.last] {
         *time = local_minute(time);
@@ -126,8 +126,8 @@ fn local_minute(time: &str) -> String {
 }
 
 /// Topic, version, options and hashes of a run.
-fn method_rows(run: &RunRecord) -> Rows {
-    let mut rows = Rows::new();
+fn method_rows(run: &RunRecord) -> LabelledRows {
+    let mut rows = LabelledRows::new();
     let mut add = |label: &str, value: Option<String>| {
         rows.extend(value.filter(|value| !value.is_empty()).map(|value| (label.to_owned(), value)));
     };
@@ -163,7 +163,8 @@ fn flatten(value: &Value, above: &str, rows: &mut Vec<(String, String)>) {
             flatten(value, &label, rows);
         } else if let Some(share) = value.as_f64().filter(|_| key.ends_with("_share")) {
             rows.push((label, percent(share)));
-        } else if let Some(text) = plain(value).filter(|text| text != "0" && !text.is_empty()) {
+        // A count of zero says nothing, a time of 0 does.
+        } else if let Some(text) = plain(value).filter(|text| (value.is_string() || text != "0") && !text.is_empty()) {
             rows.push((label, text));
         }
     }
@@ -177,7 +178,12 @@ fn plain(value: &Value) -> Option<String> {
         Value::Array(items) => Some(items.iter().filter_map(plain).collect::<Vec<_>>().join(", ")),
         Value::Bool(true) => Some("yes".to_owned()),
         Value::Bool(false) => Some("no".to_owned()),
-        Value::Number(_) | Value::Object(_) => Some(value.to_string()),
+        Value::Number(_) => Some(value.to_string()),
+        Value::Object(fields) => {
+            let fields =
+                fields.iter().filter_map(|(key, value)| Some(format!("{} {}", key.replace('_', " "), plain(value)?)));
+            Some(fields.collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -192,12 +198,20 @@ mod tests {
             "format": "headwater-run/2", "program": "headwater", "model_format": "headwater-model/2",
             "version": "1.2.3", "seed": 21, "topic": ["a OR b"], "pseudonyms": "abc", "choice": null,
             "inputs": [{"role": "posts", "path": "some/where.csv", "bytes": 3, "sha256": "00ff"}],
-            "options": {"bin": "day", "posts": ["some/where.csv"], "lang": [], "carry_forward": false, "to": null},
-            "counts": {"rows": 10, "rejected": 0, "silent_share": 0.25, "dropped": {"topic": 3, "language": 0}},
+            "options": {"bin": "day", "posts": ["some/where.csv"], "lang": [], "carry_forward": false, "to": null,
+                "sampling": {"chains": 16, "draws": 400, "seed": 21}},
+            "counts": {
+                "rows": 10, "rejected": 0, "silent_share": 0.25, "dropped": {"topic": 3, "language": 0}, "first": "0",
+            },
         }))
         .unwrap();
         let row = |label: &str, value: &str| (label.to_owned(), value.to_owned());
-        let quality = [row("rows read", "10"), row("posts left out: topic", "3"), row("silent (user, bin)", "25.0%")];
+        let quality = [
+            row("rows read", "10"),
+            row("posts left out: topic", "3"),
+            row("first post kept", "0"),
+            row("silent (user, bin)", "25.0%"),
+        ];
         assert_eq!(quality_rows(&run), quality);
         let method = method_rows(&run);
         let begin = [
@@ -207,6 +221,7 @@ mod tests {
             row("names", "replaced by keyed hashes"),
         ];
         assert_eq!(method[..4], begin);
+        assert!(method.contains(&row("option sampling", "chains 16, draws 400, seed 21")), "{method:?}");
         assert!(method.contains(&row("option bin", "day")) && method.contains(&row("SHA-256 of posts", "00ff")));
         assert!(!method.iter().any(|(label, value)| label.contains("posts") && value.contains("where")));
     }

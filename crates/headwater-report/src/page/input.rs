@@ -27,6 +27,8 @@ pub struct ReportInput<'a> {
     pub truth: Option<&'a GroundTruth>,
     /// The record of the run.
     pub run: Option<&'a RunRecord>,
+    /// The time zone of the beliefs, where it is known without the record of the run.
+    pub zone: Option<&'a str>,
     /// Title of the page; made from the topic when empty.
     pub title: &'a str,
 }
@@ -34,7 +36,7 @@ pub struct ReportInput<'a> {
 impl<'a> ReportInput<'a> {
     /// A model and its ranking alone.
     pub fn new(model: &'a Model, ranking: &'a Ranking) -> Self {
-        ReportInput { model, ranking, beliefs: None, graph: None, truth: None, run: None, title: "" }
+        ReportInput { model, ranking, beliefs: None, graph: None, truth: None, run: None, zone: None, title: "" }
     }
 
     /// All results of a run.

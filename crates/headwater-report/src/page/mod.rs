@@ -188,12 +188,14 @@ fn carded(model: &Model, order: &[usize], left_off: &mut Vec<String>) -> Vec<usi
     chosen
 }
 
+/// Title of a page that was given none, whatever the size of the effect.
+const SUBJECT: &str = "Influence on opinion";
+
 fn title(from: &ReportInput<'_>) -> String {
     let topic = from.run.map(|run| run.topic.join(", ")).filter(|topic| !topic.is_empty());
-    let subject = if from.ranking.verdict.supported() { "Who drives opinion" } else { "Influence on opinion" };
     match (from.title, topic) {
-        ("", Some(topic)) => format!("{subject}: {topic}"),
-        ("", None) => subject.to_owned(),
+        ("", Some(topic)) => format!("{SUBJECT}: {topic}"),
+        ("", None) => SUBJECT.to_owned(),
         (title, _) => title.to_owned(),
     }
 }

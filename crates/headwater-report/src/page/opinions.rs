@@ -165,7 +165,8 @@ pub(crate) fn bin_width(from: &ReportInput<'_>) -> Option<f64> {
 /// The zone that times are shown in: that of the run, or the offsets of the beliefs. `None` for step numbers.
 pub(crate) fn zone(from: &ReportInput<'_>) -> Option<String> {
     let offsets = show_offsets(from.beliefs?.times())?;
-    Some(from.run.map(|run| run.options.timezone.clone()).filter(|zone| !zone.is_empty()).unwrap_or(offsets))
+    let known = from.run.map(|run| run.options.timezone.as_str()).or(from.zone);
+    Some(known.filter(|zone| !zone.is_empty()).map_or(offsets, str::to_owned))
 }
 
 /// Changes within the steps of these beliefs.

@@ -2,13 +2,14 @@
 
 use super::ReportInput;
 use headwater::evaluate::graph_test::GraphNull;
-use headwater::evaluate::{DecidingTest, Outcome, discoveries};
+use headwater::evaluate::{DecidingTest, Outcome, Verdict, discoveries};
 use headwater::learn::refit_note;
-use headwater::model::Status;
+use headwater::model::{Skill, Status};
 use headwater::ranking::{IntervalKind, RankedAgent, Ranking};
 use headwater::words::{count, number, percent, within};
 use headwater::{Method, Model};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// False discovery rate of the agents called significant.
 const FALSE_DISCOVERIES: f64 = 0.05;
@@ -32,13 +33,11 @@ const SPEAKER_TEST: &str = "The question was whether some account is ahead of th
 /// What circular shifts compare.
 const SHIFTS: &str = "Held-out steps were forecast from the beliefs of the others and compared with forecasts from each agent's own past, from no change and, where it was controlled for, from the group's previous mean. The permutation test repeats this with each agent's series shifted in time, which keeps each series as it is and breaks the connection between them.";
 
-/// The same of posterior draws (`docs/studies/calibration.md`).
-const POSTERIOR_COVERAGE: &str = "The intervals are credible intervals from draws of the posterior with a nominal coverage of 90%; in simulated noisy worlds they cover the true share in 91 to 97% of cases, that of the strongest agent in 75 to 100%.";
+/// Why there is no power where nothing was tested.
+const NO_POWER: &str = "How strong listening would have to be in order to be found, the power, is not known: it is a property of a test, and none was run.";
 
-/// Kind and measured coverage of bootstrap intervals of the state-space model (`docs/studies/state-space.md`).
-const COVERAGE: &str = "The intervals are bootstrap intervals with a nominal coverage of 90%; in simulated noisy worlds they cover the true share in 71 to 74% of cases.";
-
-/// Share of missing beliefs, steps and agents at which these are named as possible causes of a negative result.
+/// Share of missing beliefs, steps and agents at which these are named as possible causes of a negative result, or of one that
+/// a test may have.
 const MUCH_SILENCE: f64 = 0.4;
 const FEW_STEPS: usize = 100;
 const FEW_AGENTS: usize = 10;
@@ -122,13 +121,14 @@ fn headline(model: &Model, ranking: &Ranking, outcome: Outcome) -> String {
     let verdict = &ranking.verdict;
     let name = match (verdict.test.filter(|_| outcome == Outcome::Supported), verdict.p_value, &verdict.skill) {
         (Some(DecidingTest::GraphTest), Some(p), _) => {
-            format!("Opinion travels along the given graph (p = {p:.3}): {name}")
+            format!("Opinion travels along the given graph (p = {p:.3}{}): {name}", effect(verdict))
         }
-        (Some(DecidingTest::SpeakerHeard), Some(p), _) => format!("Some account is heard (p = {p:.3}): {name}"),
-        (Some(DecidingTest::CircularShifts), _, Some(skill)) => format!(
-            "Forecasts improve by {} when the beliefs of the others are taken into account: {name}",
-            percent(skill.against_own_past)
-        ),
+        (Some(DecidingTest::SpeakerHeard), Some(p), _) => {
+            format!("Some account is heard (p = {p:.3}{}): {name}", effect(verdict))
+        }
+        (Some(DecidingTest::CircularShifts), _, Some(skill)) => {
+            format!("Forecasts {}: {name}", improvement(skill))
+        }
         _ => name,
     };
     // Support is for the network as a whole: the first may not be significant.
@@ -153,6 +153,27 @@ fn headline(model: &Model, ranking: &Ranking, outcome: Outcome) -> String {
     }
 }
 
+fn improvement(skill: &Skill) -> String {
+    format!("improve by {} when the beliefs of the others are taken into account", percent(skill.against_own_past))
+}
+
+/// How strong the effect is that a test of a graph found, after a semicolon: by how much forecasts improve, and where they do not, the
+/// correlation along the edges beyond chance.
+fn effect(verdict: &Verdict) -> String {
+    if let Some(skill) = verdict.skill.as_ref().filter(|skill| skill.against_own_past > 0.0) {
+        return format!("; forecasts {}", improvement(skill));
+    }
+    match &verdict.graph_test {
+        Some(test) if test.null != GraphNull::ExchangedSpeakers => format!(
+            "; the correlation along its edges is {} above that of chance, with a 90% interval from {} to {}, while forecasts do not improve",
+            number(test.effect),
+            number(test.low),
+            number(test.high)
+        ),
+        _ => String::new(),
+    }
+}
+
 fn sure(model: &Model, ranking: &Ranking) -> Vec<String> {
     let mut sure = Vec::new();
     let first = ranking.agents.first();
@@ -174,13 +195,7 @@ fn sure(model: &Model, ranking: &Ranking) -> Vec<String> {
                 percent(low),
                 percent(high)
             ));
-            if ranking.intervals == Some(IntervalKind::Posterior) {
-                sure.push(POSTERIOR_COVERAGE.to_owned());
-            } else if matches!(model.method, Method::StateSpace(_)) {
-                sure.push(COVERAGE.to_owned());
-            } else {
-                sure.push("The intervals are bootstrap intervals with a nominal coverage of 90%.".to_owned());
-            }
+            sure.push(ranking.intervals.unwrap_or(IntervalKind::Bootstrap).coverage(model));
             let wide = ranking.agents.iter().filter(|row| row.share_low.is_some_and(|low| low <= 0.0)).count();
             if wide > 0 {
                 sure.push(format!("The intervals of {} include zero.", count(wide, "agent")));
@@ -189,7 +204,10 @@ fn sure(model: &Model, ranking: &Ranking) -> Vec<String> {
         None if model.method == Method::Given => {
             sure.push("The network was given, not estimated; there are no intervals.".to_owned());
         }
-        None => sure.push(format!("The shares have no intervals. To get them, {HOW_TO_GET_INTERVALS}.")),
+        None => sure.push(match ranking.intervals_impossible {
+            Some(reason) => sentence(&reason.without_intervals()),
+            None => format!("The shares have no intervals. To get them, {HOW_TO_GET_INTERVALS}."),
+        }),
     }
     let p_values: Option<Vec<f64>> = ranking.agents.iter().map(|row| row.p_value).collect();
     if let (Some(p_values), Some(row)) = (p_values.filter(|values| !values.is_empty()), first) {
@@ -213,11 +231,13 @@ fn sure(model: &Model, ranking: &Ranking) -> Vec<String> {
             kinds.iter().filter(|(many, _)| *many > 0).map(|(many, kind)| format!("{many} {kind}")).collect();
         sure.push(format!("Weights of {}: {}.", count(columns.len(), "listener"), told.join(", ")));
     }
-    sure.push(format!(
-        "The network settles on {:?}; {} of the agents agree.",
-        ranking.truth,
-        percent(ranking.agreement)
-    ));
+    if ranking.verdict.caution().is_none() {
+        sure.push(format!(
+            "The network settles on {:?}; {} of the agents agree.",
+            ranking.truth,
+            percent(ranking.agreement)
+        ));
+    }
     sure
 }
 
@@ -228,9 +248,21 @@ fn tested(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
         if from.model.method == Method::Given {
             return Vec::new();
         }
-        return vec![
+        let mut tested = vec![
             "No test was run: neither whether opinion travels along a graph nor a permutation test.".to_owned(),
+            NO_POWER.to_owned(),
         ];
+        if let Some(size) = DataSize::new(from) {
+            tested.push(format!("The ranking rests on {size}."));
+            let causes = size.causes();
+            if !causes.is_empty() {
+                tested.push(format!(
+                    "A test of these data may find nothing even where agents listen, because of: {}.",
+                    causes.join("; ")
+                ));
+            }
+        }
+        return tested;
     };
     let relabelled = verdict.graph_test.as_ref().is_some_and(|found| found.null == GraphNull::RelabelledGraphs);
     let mut tested = vec![
@@ -252,25 +284,15 @@ fn tested(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
             None => "How strong an effect would have been found was not simulated: that takes at least 20 steps, and not so many agents and steps that it would take long.".to_owned(),
         });
     }
-    if let Some(panel) = from.beliefs {
-        let (agents, steps) = (panel.agents(), panel.steps());
-        let silent = panel.silence().iter().sum::<usize>() as f64 / (steps * agents).max(1) as f64;
-        tested.push(format!(
-            "The test rests on {} and {}; {} of their beliefs are missing because of silence.",
-            count(agents, "agent"),
-            count(steps, "step"),
-            percent(silent)
-        ));
+    if let Some(size) = DataSize::new(from) {
+        tested.push(format!("The test rests on {size}."));
         let common = verdict.skill.as_ref().is_some_and(|skill| {
             skill.against_own_past > 0.0 && skill.beyond_common.is_some_and(|beyond| beyond <= 0.0)
         });
-        let causes = [
-            (common, "a common trend: the group's previous mean forecasts as well as the network"),
-            (silent > MUCH_SILENCE, "silence: most beliefs are missing"),
-            (steps < FEW_STEPS, "too few steps"),
-            (agents < FEW_AGENTS, "too few agents"),
-        ];
-        let causes: Vec<&str> = causes.iter().filter(|(holds, _)| *holds).map(|(_, cause)| *cause).collect();
+        let mut causes = size.causes();
+        if common {
+            causes.insert(0, "a common trend: the group's previous mean forecasts as well as the network".to_owned());
+        }
         if !causes.is_empty() {
             tested.push(format!("Possible causes, apart from nobody listening: {}.", causes.join("; ")));
         }
@@ -278,12 +300,72 @@ fn tested(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
     tested
 }
 
+/// How many data there are.
+struct DataSize {
+    agents: usize,
+    steps: usize,
+    /// Share of missing beliefs.
+    silent: f64,
+}
+
+impl DataSize {
+    /// Of the beliefs, where they are known.
+    fn new(from: &ReportInput<'_>) -> Option<Self> {
+        let panel = from.beliefs?;
+        let (agents, steps) = (panel.agents(), panel.steps());
+        let silent = panel.silence().iter().sum::<usize>() as f64 / (steps * agents).max(1) as f64;
+        Some(DataSize { agents, steps, silent })
+    }
+
+    /// Why a test of so few data may find nothing.
+    fn causes(&self) -> Vec<String> {
+        let missing = percent(self.silent);
+        let silence = match self.silent > 0.5 {
+            true => format!("silence: most beliefs, {missing}, are missing"),
+            false => format!("silence: {missing} of the beliefs are missing"),
+        };
+        let causes = [
+            (self.silent > MUCH_SILENCE, silence),
+            (self.steps < FEW_STEPS, format!("few time steps: {}", self.steps)),
+            (self.agents < FEW_AGENTS, format!("few agents: {}", self.agents)),
+        ];
+        causes.into_iter().filter(|(holds, _)| *holds).map(|(_, cause)| cause).collect()
+    }
+}
+
+impl fmt::Display for DataSize {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            to,
+            "{} and {}; {} of their beliefs are missing because of silence",
+            count(self.agents, "agent"),
+            count(self.steps, "time step"),
+            percent(self.silent)
+        )
+    }
+}
+
 /// What may change the outcome.
 fn next(from: &ReportInput<'_>, outcome: Outcome) -> Vec<String> {
     match outcome {
         Outcome::Supported => Vec::new(),
         _ if from.model.method == Method::Given => Vec::new(),
-        Outcome::NotTested => vec![format!("To test it, {HOW_TO_TEST}.")],
+        Outcome::NotTested => {
+            let first = match from.ranking.verdict.shifts_impossible {
+                Some(_) => "More time steps: a longer period, or shorter bins.".to_owned(),
+                None => format!("To test it, {HOW_TO_TEST}."),
+            };
+            let size = DataSize::new(from);
+            let more = |wanted: fn(&DataSize) -> bool, cure: &str| {
+                size.as_ref().filter(|size| wanted(size)).map(|_| cure.to_owned())
+            };
+            let cures = [
+                more(|size| size.silent > MUCH_SILENCE, "Longer bins, or a topic with more posts per account."),
+                more(|size| size.steps < FEW_STEPS, "A longer period."),
+                more(|size| size.agents < FEW_AGENTS, "More accounts."),
+            ];
+            std::iter::once(first).chain(cures.into_iter().flatten()).collect()
+        }
         Outcome::NoEvidence => vec![
             "A longer period, or a topic with more posts per account.".to_owned(),
             "Longer bins where many are silent, shorter ones where accounts answer within a bin.".to_owned(),

@@ -87,7 +87,7 @@ impl Config {
             return Err(format!("hidden_size {size} cannot be shared by {heads} attention heads"));
         }
         if self.max_tokens() < 2 {
-            return Err(format!("max_position_embeddings {} leaves no room for text", self.max_position_embeddings));
+            return Err(format!("max_position_embeddings {} leaves no space for text", self.max_position_embeddings));
         }
         self.labels().map(drop)
     }
@@ -159,7 +159,7 @@ mod tests {
             (r#", "hidden_act": "relu""#, "relu"),
             (r#", "position_embedding_type": "relative_key""#, "relative_key"),
             (r#", "type_vocab_size": 0"#, "type_vocab_size"),
-            (r#", "pad_token_id": 11"#, "leaves no room"),
+            (r#", "pad_token_id": 11"#, "leaves no space"),
         ] {
             assert!(config(change).unwrap_err().contains(part), "{change}");
         }

@@ -5,7 +5,7 @@
 use super::draws::{draw_many, numbered};
 use crate::influence::signed_shares;
 use crate::learn::Refit;
-use crate::learn::blocks::{Blocks as Cut, Centre};
+use crate::learn::blocks::{Blocks, Centre};
 use crate::learn::moments::{Moments, affordable};
 use crate::learn::regressors::DistinctAgents;
 use crate::learn::state_space::{Resampling, StateSpaceParams};
@@ -30,13 +30,14 @@ use std::ops::Range;
 pub struct Bootstrap<'a> {
     model: &'a Model,
     truth: usize,
-    blocks: Blocks,
+    resampled: Resampled,
     seed: u64,
 }
 
+/// What is resampled: the moments of blocks of the panel, or the smoothed beliefs.
 #[derive(Debug)]
-enum Blocks {
-    Observed { distinct: DistinctAgents, params: WhitenedParams, blocks: Cut, moments: Vec<Moments> },
+enum Resampled {
+    Observed { distinct: DistinctAgents, params: WhitenedParams, blocks: Blocks, moments: Vec<Moments> },
     Smoothed { resampling: Box<Resampling>, shares: Vec<f64>, middle: Vec<f64>, factor: f64 },
 }
 
@@ -85,10 +86,10 @@ impl<'a> Bootstrap<'a> {
         same_agents(panel, model)?;
         let refit = Refit::from_model(model);
         let panel = &*refit.filled(panel);
-        let cut = Cut::to_resample(panel, BLOCKS)?;
+        let cut = Blocks::to_resample(panel, BLOCKS)?;
         affordable(panel.width(), cut.len() + 1, "resample fewer agents")?;
         let truth = crate::influence(model)?.truth;
-        let blocks = match refit {
+        let resampled = match refit {
             Refit::Whitened(params) => {
                 panel.check_presence()?;
                 let block = |range: &Range<usize>| {
@@ -96,7 +97,7 @@ impl<'a> Bootstrap<'a> {
                     moments.push_frames(&panel.cells()[(range.start - 1) * panel.width()..range.end * panel.width()]);
                     moments
                 };
-                Blocks::Observed {
+                Resampled::Observed {
                     distinct: DistinctAgents::from_panel(panel),
                     params: WhitenedParams { symbols: false, ..params },
                     moments: cut.ranges.iter().map(block).collect(),
@@ -105,21 +106,21 @@ impl<'a> Bootstrap<'a> {
             }
             Refit::StateSpace(params) => stretched(panel, model, truth, &params, cut, seed)?,
         };
-        Ok(Bootstrap { model, truth, blocks, seed })
+        Ok(Bootstrap { model, truth, resampled, seed })
     }
 
     /// The resample with this number.
     pub fn draw(&self, number: u64) -> Result<BootstrapDraw, Error> {
         let mut rng = numbered(self.seed, number);
-        let estimate = match &self.blocks {
-            Blocks::Observed { distinct, params, blocks, moments } => {
+        let estimate = match &self.resampled {
+            Resampled::Observed { distinct, params, blocks, moments } => {
                 let sum = blocks.sum(moments, &blocks.draw(&mut rng), Centre::ObservedEpisode)?;
                 whitened::estimate(&sum, distinct, params, Some(self.model))?
             }
-            Blocks::Smoothed { resampling, .. } => resampling.draw(&resampling.blocks().draw(&mut rng))?,
+            Resampled::Smoothed { resampling, .. } => resampling.draw(&resampling.blocks().draw(&mut rng))?,
         };
         let mut shares = shares(&estimate, self.truth)?;
-        if let Blocks::Smoothed { shares: known, middle, factor, .. } = &self.blocks {
+        if let Resampled::Smoothed { shares: known, middle, factor, .. } = &self.resampled {
             let off = shares.iter().zip(middle).map(|(share, middle)| factor * (share - middle));
             shares = known.iter().zip(off).map(|(known, off)| known + off).collect();
         }
@@ -204,9 +205,9 @@ fn stretched(
     model: &Model,
     truth: usize,
     params: &StateSpaceParams,
-    cut: Cut,
+    cut: Blocks,
     seed: u64,
-) -> Result<Blocks, Error> {
+) -> Result<Resampled, Error> {
     let resampling = Resampling::new(panel, model, params, cut)?;
     let all: Vec<usize> = (0..resampling.blocks().len()).collect();
     let known = shares(&Estimate { combination: model.combination.clone(), evidence: model.evidence.clone() }, truth)?;
@@ -226,7 +227,7 @@ fn stretched(
     let sum = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
     let (quick, anew) = (sum(|pair| pair.0), sum(|pair| pair.1));
     let factor = if quick > 0.0 { (anew / quick).sqrt().max(1.0) } else { 1.0 };
-    Ok(Blocks::Smoothed { resampling: Box::new(resampling), shares: known, middle, factor })
+    Ok(Resampled::Smoothed { resampling: Box::new(resampling), shares: known, middle, factor })
 }
 
 fn squared_distance(a: &[f64], b: &[f64]) -> f64 {

@@ -10,12 +10,14 @@ pub mod graph_test;
 pub mod intervals;
 pub mod null_test;
 pub mod skill;
+mod too_few_steps;
 pub mod verdict;
 
 pub use draws::draw_many;
 pub use graph_test::{GraphTest, GraphTestParams, Untestable, graph_test};
 pub use intervals::{Bootstrap, BootstrapDraw, Intervals};
 pub use null_test::{CircularShifts, ShiftDraw, Significance, discoveries, shiftable, shifted};
+pub use too_few_steps::TooFewSteps;
 pub use verdict::{DecidingTest, Outcome, SignificantAgents, Verdict};
 
 #[cfg(test)]

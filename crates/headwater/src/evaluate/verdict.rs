@@ -6,6 +6,7 @@
 
 use super::graph_test::{GraphNull, GraphTest, GraphTestLimit, Untestable};
 use super::null_test::{Significance, discoveries};
+use super::too_few_steps::TooFewSteps;
 use crate::Model;
 use crate::learn::Method;
 use crate::model::Skill;
@@ -103,7 +104,7 @@ pub struct SignificantAgents {
 /// [`Verdict::companions`] has what was found beside.
 ///
 /// Serialised as `{"outcome", "supported", "text", "test", "common_news_excluded", "p_value", "graph_test",
-/// "graph_untestable", "skill", "shifts_p_value", "significant"}`.
+/// "graph_untestable", "skill", "shifts_p_value", "shifts_impossible", "significant"}`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(from = "VerdictJson", into = "VerdictJson")]
 #[non_exhaustive]
@@ -122,6 +123,8 @@ pub struct Verdict {
     pub skill: Option<Skill>,
     /// Of the permutation test of the skill by circular shifts, where run.
     pub shifts_p_value: Option<f64>,
+    /// Why that test was not possible, where it was asked for.
+    pub shifts_impossible: Option<TooFewSteps>,
     /// Agents significant after Benjamini–Hochberg, where tested.
     pub significant: Option<SignificantAgents>,
     /// The model was given, not learned: there is nothing to test.
@@ -152,6 +155,8 @@ struct VerdictJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shifts_p_value: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    shifts_impossible: Option<TooFewSteps>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     significant: Option<SignificantAgents>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     given: bool,
@@ -173,6 +178,7 @@ impl From<VerdictJson> for Verdict {
             graph_untestable,
             skill,
             shifts_p_value: if shifted { p_value } else { json.shifts_p_value },
+            shifts_impossible: json.shifts_impossible,
             significant: json.significant,
             given: json.given,
             recorded,
@@ -186,8 +192,8 @@ impl From<Verdict> for VerdictJson {
         let common_news_excluded = verdict.common_news_excluded();
         // What was read without an outcome is written without one.
         let outcome = verdict.recorded.is_none().then_some(verdict.outcome);
-        let Verdict { test, p_value, graph_test, graph_untestable, skill, shifts_p_value, significant, given, .. } =
-            verdict;
+        let Verdict { test, p_value, graph_test, graph_untestable, skill, .. } = verdict;
+        let Verdict { shifts_p_value, shifts_impossible, significant, given, .. } = verdict;
         VerdictJson {
             outcome,
             supported,
@@ -199,6 +205,7 @@ impl From<Verdict> for VerdictJson {
             graph_untestable,
             skill,
             shifts_p_value,
+            shifts_impossible,
             significant,
             given,
         }
@@ -251,6 +258,13 @@ impl Verdict {
         self
     }
 
+    /// With the reason why there can be no permutation test by circular shifts.
+    #[must_use]
+    pub fn with_shifts_impossible(mut self, reason: TooFewSteps) -> Self {
+        self.shifts_impossible = Some(reason);
+        self
+    }
+
     /// The test that decides, its p-value, and the outcome.
     fn decide(&mut self) {
         let level = |p: f64| if p <= LEVEL { Outcome::Supported } else { Outcome::NoEvidence };
@@ -283,6 +297,15 @@ impl Verdict {
             GraphNull::ExchangedSpeakers => false,
         };
         self.supported() && self.graph_test.as_ref().is_some_and(excludes)
+    }
+
+    /// What is said above numbers that were not found to be supported; none where they are, or where a model was given.
+    pub fn caution(&self) -> Option<&'static str> {
+        match self.outcome {
+            Outcome::NoEvidence => Some("The numbers below are estimates that the data do not support."),
+            Outcome::NotTested if !self.given => Some("Whether the data support the numbers below is not known."),
+            _ => None,
+        }
     }
 
     /// Whether held-out forecasts beat every baseline that they were compared with; none where there are none.
@@ -399,7 +422,10 @@ impl fmt::Display for Verdict {
             }
             return Ok(());
         }
-        if let Some(skill) = &self.skill {
+        let impossible = self.shifts_impossible.filter(|_| self.shifts_p_value.is_none());
+        if let (Some(reason), Outcome::NotTested) = (impossible, self.outcome) {
+            write!(to, "Not tested: a permutation test is not possible, because {}.", reason.of_shifts())?;
+        } else if let Some(skill) = &self.skill {
             to.write_str(match self.outcome {
                 Outcome::Supported => "The beliefs of these agents predict each other: ",
                 Outcome::NoEvidence => "No evidence that these agents listen to each other: ",
@@ -470,6 +496,27 @@ mod tests {
             "Not tested against chance, because no permutation test was run: on 9 held-out steps the network's forecasts are 20.0 % better than each agent's own past and more than ten times worse than no change."
         );
         assert!(said(None, None).starts_with("Not tested: there is no forecast"));
+        let caution = |p| Verdict::from_skill(skill(0.1, 0.2, None), Some(&tested(p))).caution();
+        assert_eq!((caution(0.01), caution(0.9).is_some()), (None, true));
+        assert!(Verdict::default().caution().is_some_and(|said| said.ends_with("is not known.")));
+        assert_eq!(Verdict { given: true, ..Verdict::default() }.caution(), None);
+    }
+
+    #[test]
+    fn too_few_steps_for_shifts_are_the_reason_for_no_test() {
+        let reason = TooFewSteps::told_apart::<()>(Err(crate::Error::NotReady { seen: 8, needed: 10 })).unwrap();
+        let verdict = Verdict::from_skill(None, None).with_shifts_impossible(reason.unwrap_err());
+        assert_eq!(
+            verdict.to_string(),
+            "Not tested: a permutation test is not possible, because there are too few time steps; its forecasts are learned from 8 of them, and need at least 10."
+        );
+        let json = serde_json::to_value(&verdict).unwrap();
+        assert_eq!(json["shifts_impossible"]["needed"], 10);
+        assert_eq!(serde_json::from_value::<Verdict>(json).unwrap(), verdict);
+        // A graph that was tested decides without.
+        let decided = verdict.with_graph(Ok(graph(0.01, GraphNull::RewiredGraphs)));
+        assert!(decided.to_string().starts_with("Supported. Opinion travels"), "{decided}");
+        assert!(TooFewSteps::told_apart::<()>(Err(crate::Error::Stopped)).is_err());
     }
 
     /// A graph test with this p-value and its companions.

@@ -555,6 +555,11 @@ mod tests {
             let mut kept = data;
             kept["__import_meta"] = json!({"source_platform": platform});
             assert_eq!(brief(&one(Preset::Zeeschuimer, &kept)), wanted, "{platform}");
+            // Not every version says where the item was seen.
+            let mut without = item.clone();
+            without.as_object_mut().unwrap().remove("source_platform_url");
+            assert_eq!(Preset::recognised(&without), Some(Preset::Zeeschuimer), "{platform}");
+            assert_eq!(brief(&one(Preset::Zeeschuimer, &without)), wanted, "{platform}");
         }
         let other = Preset::Zeeschuimer.posts(&item("linkedin.com", json!({"id": 1})));
         assert!(other[0].as_ref().unwrap_err().contains("is an item of linkedin.com"));

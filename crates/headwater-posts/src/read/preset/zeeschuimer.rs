@@ -6,11 +6,9 @@ use serde_json::Value;
 
 /// The platform of an item and what the platform sent. 4CAT keeps the former in `__import_meta` and the latter as the item.
 fn parts(value: &Value) -> Option<(String, &Value)> {
-    let name =
-        |value: &Value| text_at(value, &["source_platform"]).filter(|_| value.get("source_platform_url").is_some());
     let (platform, data) = match value.get("__import_meta") {
         Some(meta) => (text_at(meta, &["source_platform"])?, value),
-        None => (name(value)?, value.get("data").filter(|data| data.is_object())?),
+        None => (text_at(value, &["source_platform"])?, value.get("data").filter(|data| data.is_object())?),
     };
     Some((platform.trim_start_matches("www.").to_ascii_lowercase(), data))
 }

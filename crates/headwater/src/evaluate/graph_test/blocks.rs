@@ -11,13 +11,13 @@ const COLUMNS: usize = 16;
 
 /// Rows of equal width, block by block; columns beyond the width are zero.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct ColumnBlocks {
     accounts: usize,
     /// `[block][account]`.
     cells: Vec<[f64; COLUMNS]>,
 }
 
-impl Blocks {
+impl ColumnBlocks {
     /// Rows that a function writes, given an account and a row of that width.
     pub(super) fn new(accounts: usize, width: usize, mut write: impl FnMut(usize, &mut [f64])) -> Self {
         let blocks = width.div_ceil(COLUMNS);
@@ -29,21 +29,21 @@ impl Blocks {
                 cells[block * accounts + account][..columns.len()].copy_from_slice(columns);
             }
         }
-        Blocks { accounts, cells }
+        ColumnBlocks { accounts, cells }
     }
 
     pub(super) fn from_rows(rows: &Rows) -> Self {
-        Blocks::new(rows.accounts(), rows.width, |account, row| row.copy_from_slice(rows.row(account)))
+        ColumnBlocks::new(rows.accounts(), rows.width, |account, row| row.copy_from_slice(rows.row(account)))
     }
 
     /// The inner product of a row with a row of others.
-    pub(super) fn product(&self, one: usize, others: &Blocks, other: usize) -> f64 {
+    pub(super) fn product(&self, one: usize, others: &ColumnBlocks, other: usize) -> f64 {
         let rows = self.cells.iter().skip(one).step_by(self.accounts);
         rows.zip(others.cells.iter().skip(other).step_by(self.accounts)).map(|(row, other)| product(row, other)).sum()
     }
 
     /// Σ over listeners of their weight times the inner product of their row among others with the sum of their speakers' rows.
-    pub(super) fn total(&self, others: &Blocks, lists: &SpeakerLists, weights: &[f64]) -> f64 {
+    pub(super) fn total(&self, others: &ColumnBlocks, lists: &SpeakerLists, weights: &[f64]) -> f64 {
         let mut total = 0.0;
         let blocks = self.cells.chunks_exact(self.accounts.max(1));
         for (rows, others) in blocks.zip(others.cells.chunks_exact(self.accounts.max(1))) {

@@ -5,7 +5,6 @@ use super::series::{Measured, Process, fit_all};
 use super::{Core, TestedGraph};
 use crate::Error;
 use crate::evaluate::draws::{draw_all, numbered};
-use crate::words::percent;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -46,14 +45,16 @@ pub struct Power {
 impl fmt::Display for Power {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = self.weights.iter().zip(&self.found);
-        let parts: Vec<String> = parts.map(|(weight, found)| format!("{weight} {}", percent(*found))).collect();
+        let parts: Vec<String> =
+            parts.map(|(weight, found)| format!("weight {weight}: found in {:.0} %", 100.0 * found)).collect();
         write!(
             to,
             "Power for data like these, by the weight that listeners give those they follow: {}. {}",
-            parts.join(", "),
+            parts.join("; "),
             match self.smallest {
-                Some(weight) => format!("A weight of {weight} would be found in at least 80 % of cases."),
-                None => "No weight would be found in 80 % of cases: a negative result says little.".to_owned(),
+                Some(weight) =>
+                    format!("From a weight of {weight} on, listening would be found in at least 80 % of cases."),
+                None => "At no weight would it be found in 80 % of cases: a negative result says little.".to_owned(),
             }
         )
     }

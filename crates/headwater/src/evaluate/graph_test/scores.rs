@@ -5,7 +5,7 @@
 //! an account is not its own speaker; leaving the diagonal out changes the effects by a number per account and one per group,
 //! which follow from the diagonal alone (see [`PairScores::new`]).
 
-use super::blocks::Blocks;
+use super::blocks::ColumnBlocks;
 use super::rewiring::SpeakerLists;
 use super::rows::{Rows, dot};
 use crate::graph::Graph;
@@ -45,7 +45,7 @@ enum Stored {
     /// All scores: for many graphs among few accounts.
     Table(Vec<f64>),
     /// The rows cut into blocks: for sums over graphs among many accounts.
-    Blocks(Blocks, Blocks),
+    Blocks(ColumnBlocks, ColumnBlocks),
 }
 
 impl PairScores {
@@ -87,7 +87,7 @@ impl PairScores {
                 let rows: Vec<Vec<f64>> = (0..accounts).into_par_iter().map(row).collect();
                 Stored::Table(rows.concat())
             } else {
-                Stored::Blocks(Blocks::from_rows(speakers), Blocks::from_rows(listeners))
+                Stored::Blocks(ColumnBlocks::from_rows(speakers), ColumnBlocks::from_rows(listeners))
             };
         }
         self

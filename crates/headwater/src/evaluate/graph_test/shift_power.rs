@@ -14,7 +14,6 @@ use crate::evaluate::verdict::beats_baselines;
 use crate::graph::Graph;
 use crate::learn::Method;
 use crate::model::Skill;
-use crate::words::percent;
 use crate::{Error, Model, Panel};
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
@@ -61,17 +60,19 @@ pub struct ShiftPower {
 impl fmt::Display for ShiftPower {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = self.weights.iter().zip(&self.found);
-        let parts: Vec<String> = parts.map(|(weight, found)| format!("{weight} {}", percent(*found))).collect();
+        let parts: Vec<String> =
+            parts.map(|(weight, found)| format!("weight {weight}: found in {:.0} %", 100.0 * found)).collect();
         let (worlds, speakers) = (self.worlds, self.speakers);
         // Of a share of one half, the largest.
         let error = 50.0 / (worlds.max(1) as f64).sqrt();
         write!(
             to,
-            "Power, simulated: {worlds} worlds per weight with these accounts, silence and noise, in which every account listens to {speakers} others, judged as these data were. Supported, by the weight given to the others: {} (standard error up to {error:.0} points). {}",
-            parts.join(", "),
+            "Power, simulated: {worlds} worlds per weight with these accounts, silence and noise, in which every account listens to {speakers} others, judged as these data were. Results, with a standard error of up to {error:.0} points: {}. {}",
+            parts.join("; "),
             match self.smallest {
-                Some(weight) => format!("A weight of {weight} would be found in at least 80 % of cases."),
-                None => "No weight would be found in 80 % of cases: a negative result says little.".to_owned(),
+                Some(weight) =>
+                    format!("From a weight of {weight} on, listening would be found in at least 80 % of cases."),
+                None => "At no weight would it be found in 80 % of cases: a negative result says little.".to_owned(),
             }
         )
     }
@@ -225,7 +226,8 @@ mod tests {
         assert_eq!(power(40, 5.0), noisy, "the same seed gives the same worlds");
         let text = clear.to_string();
         assert!(
-            text.starts_with("Power, simulated: 20 worlds per weight") && text.contains("up to 11 points"),
+            text.starts_with("Power, simulated: 20 worlds per weight")
+                && text.contains("error of up to 11 points: weight 0.1: found in"),
             "{text}"
         );
     }

@@ -2,7 +2,7 @@
 //!
 //! A companion of the verdict only: common news passes this test.
 
-use super::blocks::Blocks;
+use super::blocks::ColumnBlocks;
 use super::rewiring::SpeakerLists;
 use super::rows::Rows;
 use crate::Error;
@@ -44,7 +44,7 @@ pub(super) fn shift_p(
     let weights: Vec<f64> = graph.speakers().iter().map(|list| 1.0 / list.len().max(1) as f64).collect();
     // Rows whose stretches begin later by an account's offset and by some steps, and wrap around.
     let shifted = |rows: &Rows, offsets: &[Vec<usize>], later: &dyn Fn(usize) -> usize| {
-        Blocks::new(accounts, rows.width, |account, out| {
+        ColumnBlocks::new(accounts, rows.width, |account, out| {
             for &(start, episode) in &stretches {
                 let steps = episodes[episode];
                 let first = (offsets[episode][account] + later(steps)) % steps;
