@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// How to shorten a run.
-const QUICKER: &str = "longer bins or fewer users take less time";
+const QUICKER: &str = "longer bins, fewer users, or --sketch with a graph take less time";
 
 /// Heading of what the run reads beside posts, and where it writes.
 const RUN: &str = "Graph and output";

@@ -21,7 +21,8 @@ const STATE_SPACE: &str = "State-space";
 const NETWORK: &str = "network";
 
 /// How to shorten a fit.
-pub(crate) const QUICKER: &str = "longer bins, fewer users, or --carry-forward with --method whitened take less time";
+pub(crate) const QUICKER: &str =
+    "longer bins, fewer users, --sketch on a graph, or --carry-forward with --method whitened take less time";
 
 /// The graph among the agents with beliefs; as in `discover` the others are left out with a warning.
 pub(crate) fn read_graph(path: &Path, roster: &Roster, terminal: &Terminal) -> Result<Graph, CliError> {
@@ -89,6 +90,9 @@ pub(crate) struct FitArgs {
     /// Number of chains of the posterior, rounded up to a multiple of 8; edges take a quarter as many, at least 4 [default: 16]
     #[arg(help_heading = STATE_SPACE, long, value_name = "N")]
     pub(crate) chains: Option<usize>,
+    /// A first answer for very large graphs: speaker strengths by a short search, without intervals and forecast skill
+    #[arg(help_heading = STATE_SPACE, long, conflicts_with_all = ["fit", "draws", "chains", "minutes", "rounds"])]
+    pub(crate) sketch: bool,
     /// Time for sampling the posterior; what is drawn by then is kept [default: until the chains converge]
     #[arg(help_heading = STATE_SPACE, long, value_name = "MINUTES", value_parser = parse_minutes, allow_negative_numbers = true)]
     pub(crate) minutes: Option<f64>,
@@ -163,6 +167,7 @@ impl FitArgs {
             || self.rounds.is_some()
             || self.common.is_some()
             || self.fit.is_some()
+            || self.sketch
             || self.has_sampling_option()
     }
 
@@ -184,13 +189,19 @@ impl FitArgs {
                 "omit --constraint, or use --weights edges",
             ));
         }
+        if self.sketch && (!graph || self.common.is_some() || self.weights == Some(WeightsName::Edges)) {
+            return Err(CliError::usage(
+                "a sketch is of speaker strengths on a graph, without a common trend",
+                "add --graph EDGES and omit --weights edges and --common, or omit --sketch",
+            ));
+        }
         if self.fit == Some(FitName::Em) && self.has_sampling_option() {
             return Err(CliError::usage(
                 "--draws, --chains and --minutes are options of the posterior, which --fit em does not sample",
                 "omit them, or --fit em",
             ));
         }
-        Ok(StateSpaceParams { weights: None, ..self.params(0) }.check()?)
+        Ok(StateSpaceParams { weights: None, sketch: false, ..self.params(0) }.check()?)
     }
 
     /// The file of groups, where one is given.
@@ -227,6 +238,7 @@ impl FitArgs {
             shrinkage: self.shrinkage.unwrap_or(usual.shrinkage),
             rounds: self.rounds.unwrap_or(usual.rounds),
             sampling: (self.fit != Some(FitName::Em)).then_some(sampling),
+            sketch: self.sketch,
             ..usual
         }
     }

@@ -173,6 +173,8 @@ pub struct RunOptions {
     pub rounds: usize,
     #[serde(default)]
     pub sampling: Option<SamplingParams>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sketch: bool,
     #[serde(default)]
     pub minutes: Option<f64>,
     pub common: Option<String>,
@@ -202,7 +204,9 @@ impl RunOptions {
     pub(crate) fn of_fit(&self) -> Value {
         let RunOptions { adaptation, constraint, ridge, weights, shrinkage, rounds, sampling, minutes, common, .. } =
             self;
-        json!([adaptation, constraint, ridge, weights, shrinkage, rounds, sampling, minutes, common.is_some()])
+        let fit =
+            json!([adaptation, constraint, ridge, weights, shrinkage, rounds, sampling, minutes, common.is_some()]);
+        if self.sketch { json!([fit, "sketch"]) } else { fit }
     }
 
     /// Without the names of files, which may be named after accounts.
@@ -382,6 +386,7 @@ impl Run<'_> {
             shrinkage: fit.shrinkage,
             rounds: fit.rounds,
             sampling: fit.sampling,
+            sketch: fit.sketch,
             minutes: *minutes,
             common: common.as_ref().map(|common| match common {
                 CommonInput::Network => "network".to_owned(),

@@ -61,7 +61,7 @@ impl CommonArgument {
 #[pyo3(signature = (
     posts, options, out = None, graph = None, bootstrap = 200, null = None, top = 3, seed = 21,
     force = false, pseudonymise = None, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None,
-    rounds = None, sampling = None, common = None, groups = None, raw_csv = false, progress = None, threads = None
+    rounds = None, sampling = None, sketch = false, common = None, groups = None, raw_csv = false, progress = None, threads = None
 ))]
 pub(crate) fn discover(
     py: Python<'_>,
@@ -82,6 +82,7 @@ pub(crate) fn discover(
     shrinkage: Option<f64>,
     rounds: Option<usize>,
     sampling: Option<(usize, usize)>,
+    sketch: bool,
     common: Option<CommonArgument>,
     groups: Option<BTreeMap<String, String>>,
     raw_csv: bool,
@@ -105,6 +106,7 @@ pub(crate) fn discover(
         shrinkage: shrinkage.unwrap_or(usual.shrinkage),
         rounds: rounds.unwrap_or(usual.rounds),
         sampling: crate::learners::sampling(sampling, seed),
+        sketch,
         ..usual
     };
     run.graph = graph.map(|graph| match graph {

@@ -124,7 +124,8 @@ pub(crate) fn whitened(
 #[expect(clippy::too_many_arguments, reason = "they are the learner's parameters")]
 #[pyo3(signature = (
     beliefs, adaptation = None, constraint = "simplex", ridge = 0.0, weights = None, shrinkage = None, rounds = None,
-    tolerance = None, sampling = None, seed = 21, graph = None, groups = None, progress = None, threads = None
+    tolerance = None, sampling = None, sketch = false, seed = 21, graph = None, groups = None, progress = None,
+    threads = None
 ))]
 pub(crate) fn state_space(
     py: Python<'_>,
@@ -137,6 +138,7 @@ pub(crate) fn state_space(
     rounds: Option<usize>,
     tolerance: Option<f64>,
     sampling: Option<(usize, usize)>,
+    sketch: bool,
     seed: u64,
     graph: Option<PyRef<'_, Graph>>,
     groups: Option<Vec<usize>>,
@@ -161,6 +163,7 @@ pub(crate) fn state_space(
         common: groups,
         weights,
         sampling: self::sampling(sampling, seed),
+        sketch,
     };
     params.check().map_err(PyError::from)?;
     let about = beliefs.about();

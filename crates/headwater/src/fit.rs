@@ -174,6 +174,13 @@ pub fn state_space(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Er
     if posterior::is_large(panel, params) {
         return posterior::learn(panel, params);
     }
+    if params.sketch {
+        params.check()?;
+        return Err(Error::Undefined {
+            what: "a sketch",
+            reason: "it takes two hypotheses, one episode, weights on the simplex and no common trend".into(),
+        });
+    }
     let with = |weights: WeightKind| StateSpaceParams { weights: Some(weights), ..params.clone() };
     let asked = params.weights == Some(WeightKind::Edges);
     let choosing = params.support.is_some() && params.constraint == Constraint::Simplex;

@@ -598,7 +598,14 @@ fn silence_has_its_own_learner() {
     place.write("strangers.csv", "agent,group\nnobody,red\n");
     let refused = place.refused("learn w/beliefs.csv --out x.json --common strangers.csv", 1);
     assert!(refused.contains("strangers.csv: names none of the agents"), "{refused}");
+    // A sketch is quick, has no intervals, and says so.
+    let output = place.run("learn w/beliefs.csv --out k.json --graph edges.csv --sketch");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("a sketch: "), "{output:?}");
+    let sketch: Value = serde_json::from_str(&place.read("k.json")).unwrap();
+    assert!(sketch["diagnostics"]["posterior"].is_null() && sketch["parameters"]["sketch"] == true, "{sketch}");
     for (arguments, wanted) in [
+        ("--sketch", "a sketch is of speaker strengths on a graph"),
+        ("--sketch --fit em", "cannot be used with"),
         ("--weights strengths", "need a graph"),
         ("--method whitened --shrinkage 3", "--shrinkage is an option of --method state-space"),
         ("--method whitened --common network", "--common is an option of --method state-space"),

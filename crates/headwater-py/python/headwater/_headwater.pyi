@@ -200,6 +200,7 @@ def state_space(
     rounds: int | None = None,
     tolerance: float | None = None,
     sampling: tuple[int, int] | None = None,  # draws and chains of the posterior; None: it is not sampled
+    sketch: bool = False,
     seed: int = 21,
     graph: Graph | None = None,
     groups: Sequence[int] | None = None,  # the group of each agent, for the common trend (lagged group mean)
@@ -399,6 +400,7 @@ def discover(
     shrinkage: float | None = None,
     rounds: int | None = None,
     sampling: tuple[int, int] | None = None,
+    sketch: bool = False,
     common: dict[str, str] | str | None = None,
     groups: dict[str, str] | None = None,
     raw_csv: bool = False,

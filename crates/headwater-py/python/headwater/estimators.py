@@ -320,7 +320,8 @@ class StateSpace(_Learner):
     selected and why, where there was a choice. With two hypotheses the posterior of speaker strengths on a graph, or
     of edges among up to 60 agents, is sampled, unless `sampling` is false or there are too many beliefs: `chains` chains (a
     quarter as many for edges) make up to `draws` draws each, the estimates are posterior means, and `rank` has credible
-    intervals.
+    intervals. `sketch` is a first answer for very large graphs: strengths by a short search, without intervals and
+    forecast skill.
 
     >>> from headwater import simulate
     >>> beliefs, _ = simulate(agents=4, hypotheses=2, steps=60, silence=0.3)
@@ -336,6 +337,7 @@ class StateSpace(_Learner):
     rounds: int | None = None
     tolerance: float | None = None
     sampling: bool = True
+    sketch: bool = False
     draws: int = 1000
     chains: int = 16
     seed: int = 21
@@ -360,6 +362,7 @@ class StateSpace(_Learner):
                 rounds=self.rounds,
                 tolerance=self.tolerance,
                 sampling=(self.draws, self.chains) if self.sampling else None,
+                sketch=self.sketch,
                 seed=self.seed,
                 graph=as_graph(self.graph),
                 groups=self._groups(given.agents),

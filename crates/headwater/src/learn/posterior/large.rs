@@ -20,6 +20,9 @@ const ROUNDS: usize = 4;
 /// Steps of the search in the first round and in the others.
 const SEARCH: (usize, usize) = (120, 40);
 
+/// Steps of the search for a sketch.
+pub(crate) const SKETCH: usize = 40;
+
 /// The search of a round ends when it gains less than this share of the number of variables.
 const SMALLEST_GAIN: f64 = 1e-5;
 
@@ -179,7 +182,7 @@ pub(crate) fn approximate(prepared: &mut Prepared, seed: u64, each: &dyn Fn()) -
     let mut spreads = scales.clone();
     let drifts = drift_spreads(target, &point, &attention);
     spreads[places.levels()].copy_from_slice(&drifts);
-    let mut metric = uncoupled(target, &point, &attention, spreads.clone(), scales);
+    let mut metric = first_metric(target, &point, scales);
     for round in 0..ROUNDS {
         let search = Search {
             steps: if round == 0 { SEARCH.0 } else { SEARCH.1 },
@@ -204,6 +207,26 @@ pub(crate) fn approximate(prepared: &mut Prepared, seed: u64, each: &dyn Fn()) -
         point[places.drift_scale()] = drift_scale(target, &point, &metric);
     }
     Ok(metric)
+}
+
+/// A point near the maximum of the approximate density by a short search, and the logarithm of the density there; the
+/// variances of the hierarchy keep their first values.
+pub(crate) fn sketch(prepared: &Prepared, each: &dyn Fn()) -> Result<(Vec<f64>, f64), Error> {
+    let Prepared { target, start, scales } = prepared;
+    let fixed = [target.ratio(0).drift_scale()];
+    let metric = first_metric(target, start, scales);
+    let search = Search { steps: SKETCH, smallest_gain: SMALLEST_GAIN * target.size() as f64, frugal: true };
+    let (point, found) = maximise(target, start.clone(), &metric, &fixed, search, each)?;
+    Ok((point, found.value))
+}
+
+/// The metric where a search starts: typical changes, and for drifts what is known of their precision.
+fn first_metric(target: &StrengthsTarget, start: &[f64], scales: &[f64]) -> ArrowMetric {
+    let attention = Attention::new(&target.support, start);
+    let mut spreads = scales.to_vec();
+    let drifts = drift_spreads(target, start, &attention);
+    spreads[target.ratio(0).levels()].copy_from_slice(&drifts);
+    uncoupled(target, start, &attention, spreads, scales)
 }
 
 /// From the maximum of the approximate density, where the metric is, to that of the exact one: natural steps along its

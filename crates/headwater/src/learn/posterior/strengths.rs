@@ -93,10 +93,13 @@ fn observations(panel: &Panel) -> usize {
 }
 
 /// Whether a network is learned without expectation-maximisation, which takes N³ operations a step: strengths on a graph of
-/// more agents than that is good for, in one episode.
+/// more agents than that is good for, or a sketch, in one episode.
 pub(crate) fn is_large(panel: &Panel, params: &StateSpaceParams) -> bool {
     let strengths = StateSpaceParams { weights: params.weights.or(Some(WeightKind::Strengths)), ..params.clone() };
-    panel.agents() > MOST_DENSE && panel.ratios() == 1 && panel.episodes().is_single() && applies(panel, &strengths)
+    (panel.agents() > MOST_DENSE || params.sketch)
+        && panel.ratios() == 1
+        && panel.episodes().is_single()
+        && applies(panel, &strengths)
 }
 
 /// The variance that maximises the expected density of numbers with these means and variances.
@@ -373,7 +376,7 @@ fn normal_draws(
 ) -> Result<StrengthsPosterior, Error> {
     sampling.check()?;
     let stage = progress::stage("drawing from the normal approximation", sampling.draws as u64);
-    let reading = Reading::single();
+    let reading = Reading::of_many(&target.support)?;
     let draws: Vec<Result<StrengthsDraw, Error>> = (0..sampling.draws as u64)
         .into_par_iter()
         .map(|number| {
@@ -414,23 +417,30 @@ pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, E
     // The exact likelihood has a metric of its own, which this function does not use.
     let audience = Audience::new(&prepared.target.support);
     prepared.target.audience.get_or_insert(audience);
-    let metric = search(&mut prepared, seed)?;
-    let target = prepared.target;
-    let shift = shift(&target, &metric, seed)?;
-    let reached = moved(metric.centre(), &shift);
-    let log_likelihood = target.evaluate(std::slice::from_ref(&reached))?.swap_remove(0).value;
-    let (believed, draw) = (smoothed(panel, &target, &reached)?, Reading::single().draw(&target, &reached)?);
+    let Maximum { target, metric, shift, reached, log_likelihood } = match params.sketch {
+        true => sketched(prepared)?,
+        false => {
+            let metric = search(&mut prepared, seed)?;
+            let target = prepared.target;
+            let shift = shift(&target, &metric, seed)?;
+            let reached = moved(metric.centre(), &shift);
+            let log_likelihood = target.evaluate(std::slice::from_ref(&reached))?.swap_remove(0).value;
+            Maximum { target, metric: Some(metric), shift, reached, log_likelihood }
+        }
+    };
+    let reading = Reading::of_many(&target.support)?;
+    let (believed, draw) = (smoothed(panel, &target, &reached)?, reading.draw(&target, &reached)?);
     let adaptation = draw.adaptation;
     let work = panel.steps().saturating_mul(target.support.edges());
-    let posterior = match &params.sampling {
-        Some(sampling) if work <= MOST_SAMPLED => {
+    let posterior = match (&params.sampling, metric) {
+        (Some(sampling), Some(metric)) if work <= MOST_SAMPLED => {
             sampling.check()?;
-            run(panel, Reading::single(), target, metric, None, &shift, sampling)?
+            run(panel, reading, target, metric, None, &shift, sampling)?
         }
-        Some(sampling) => normal_draws(panel, &target, &metric, &shift, sampling)?,
-        None => StrengthsPosterior {
+        (Some(sampling), Some(metric)) => normal_draws(panel, &target, &metric, &shift, sampling)?,
+        (None, _) | (_, None) => StrengthsPosterior {
             support: target.support.clone(),
-            reading: Reading::single(),
+            reading,
             // A single draw: the maximum.
             draws: Draws::independent(vec![draw]),
             episodes: EpisodeDrifts::new(panel),
@@ -449,8 +459,8 @@ pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, E
     model.diagnostics.warnings = distinct.warnings(panel);
     model.diagnostics.smoothing = Some(Smoothing {
         log_likelihood,
-        rounds: large::CLIMB,
-        converged: true,
+        rounds: if params.sketch { large::SKETCH } else { large::CLIMB },
+        converged: !params.sketch,
         noise: Vec::new(),
         weights: WeightKind::Strengths,
         shrinkage: params.shrinkage,
@@ -461,13 +471,37 @@ pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, E
         common: None,
     });
     posterior.apply(&mut model)?;
-    if params.sampling.is_none() {
+    if params.sampling.is_none() || params.sketch {
         model.diagnostics.posterior = None;
         model.diagnostics.evidence_errors = None;
     }
     model.truth = Some(model::settled(&believed, model.adaptation));
-    model.diagnostics.skill = forecast_skill(panel, &params)?;
+    if params.sketch {
+        model.diagnostics.warnings.push(format!(
+            "a sketch: the search for the best network ended after at most {} steps, and nothing was sampled, so there are neither intervals nor a forecast skill; a fit without it has them",
+            large::SKETCH
+        ));
+    } else {
+        model.diagnostics.skill = forecast_skill(panel, &params)?;
+    }
     Ok(model)
+}
+
+/// Where the search for the maximum of a large network ended.
+struct Maximum {
+    target: StrengthsTarget,
+    /// None of a sketch.
+    metric: Option<ArrowMetric>,
+    shift: Vec<f64>,
+    reached: Vec<f64>,
+    log_likelihood: f64,
+}
+
+/// A short search for the maximum of the approximate density.
+fn sketched(prepared: Prepared) -> Result<Maximum, Error> {
+    let stage = progress::stage(APPROXIMATING, large::SKETCH as u64);
+    let (reached, log_likelihood) = large::sketch(&prepared, &|| stage.advance())?;
+    Ok(Maximum { target: prepared.target, metric: None, shift: Vec::new(), reached, log_likelihood })
 }
 
 /// The posterior means of the hidden beliefs at these parameters, as a panel.

@@ -44,6 +44,7 @@ use serde::{Deserialize, Serialize};
 /// | `support` | none | for each listener the speakers it may hear; itself is always allowed | N lists |
 /// | `common` | none | the group of each agent, whose lagged mean is controlled for | N numbers below N |
 /// | `sampling` | default | how [`fit`](crate::fit()) samples the posterior; none for expectation-maximisation alone | |
+/// | `sketch` | false | whether [`fit`](crate::fit()) ends with a short search for the maximum of an approximate posterior of speaker strengths, for very large graphs: no intervals and no forecast skill | with a support |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table above says it once")]
 pub struct StateSpaceParams {
@@ -59,6 +60,8 @@ pub struct StateSpaceParams {
     pub common: Option<Vec<usize>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingParams>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sketch: bool,
 }
 
 impl Default for StateSpaceParams {
@@ -74,6 +77,7 @@ impl Default for StateSpaceParams {
             support: None,
             common: None,
             sampling: Some(SamplingParams::default()),
+            sketch: false,
         }
     }
 }
@@ -99,6 +103,9 @@ impl StateSpaceParams {
         }
         let graph = self.weights != Some(WeightKind::Strengths) || self.support.is_some();
         require(graph, "weights", "strengths", "edges unless there is a graph of who may listen to whom")?;
+        require(!self.sketch || self.support.is_some(), "sketch", true, "false unless there is a graph")?;
+        let strengths = !self.sketch || self.weights != Some(WeightKind::Edges);
+        require(strengths, "weights", "edges", "strengths with a sketch")?;
         let simplex = self.weights != Some(WeightKind::Strengths) || self.constraint == Constraint::Simplex;
         require(simplex, "constraint", "free", "simplex with strengths, which are shares by nature")
     }

@@ -45,19 +45,31 @@ fn mean_over_episodes(target: &StrengthsTarget, by_episode: &[f64]) -> Vec<f64> 
 pub(super) struct Reading {
     pub(super) axes: RatioAxes,
     truth: usize,
+    /// Components that listen to nobody outside, where centralities are computed to nine digits only.
+    sources: Option<Vec<Vec<usize>>>,
 }
 
 impl Reading {
     /// Of a single log-ratio.
     pub(super) fn single() -> Self {
-        Reading { axes: RatioAxes::single(), truth: 0 }
+        Reading { axes: RatioAxes::single(), truth: 0, sources: None }
+    }
+
+    /// Of a single log-ratio of many agents; every speaker of the support is heard.
+    pub(super) fn of_many(support: &Support) -> Result<Self, Error> {
+        let heard = combination(support, &vec![1.0; support.edges()])?;
+        Ok(Reading { sources: Some(heard.source_components()), ..Reading::single() })
     }
 
     /// Along the axes and by the truth of a first fit.
     pub(super) fn from_model(model: &Model) -> Self {
         match model.evidence.ratios() {
             1 => Reading::single(),
-            _ => Reading { axes: RatioAxes::from_model(model), truth: model.truth.map_or(0, |truth| truth.hypothesis) },
+            _ => Reading {
+                axes: RatioAxes::from_model(model),
+                truth: model.truth.map_or(0, |truth| truth.hypothesis),
+                sources: None,
+            },
         }
     }
 
@@ -67,7 +79,11 @@ impl Reading {
         let attention = Attention::new(&target.support, point);
         let (agents, ratios) = (target.support.agents(), target.ratios.len());
         let weights: Vec<f64> = attention.weights.iter().map(|weight| weight / attention.keep).collect();
-        let centrality = combination(&target.support, &weights)?.centrality()?.values;
+        let network = combination(&target.support, &weights)?;
+        let centrality = match &self.sources {
+            Some(sources) => network.centrality_about(sources),
+            None => network.centrality()?.values,
+        };
         let by_episode = target.drifts(point, &attention);
         let along: Vec<Vec<f64>> = by_episode
             .chunks(agents * target.ratios[0].posts.episode_count())

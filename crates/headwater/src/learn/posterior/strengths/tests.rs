@@ -419,3 +419,26 @@ fn the_approximation_tells_how_far_it_is() {
     // The search usually ends before its last step.
     assert!((most / 20..=most).contains(&done), "{done} of {most}");
 }
+
+#[test]
+fn a_sketch_ranks_and_says_what_it_is() {
+    let world = Crowd { agents: 80, degree: 8.0, steps: 200, silence: 0.3, noise: 0.1, ..Crowd::default() };
+    let (panel, graph, truth) = crowd(&world).unwrap();
+    let params =
+        StateSpaceParams { support: Some(graph.speakers().to_vec()), sketch: true, ..StateSpaceParams::default() };
+    let fitted = |params: StateSpaceParams| {
+        crate::fit(&panel, &Method::StateSpace(params), &crate::progress::Progress::default())
+    };
+    let model = fitted(params.clone()).unwrap();
+    assert!(model.diagnostics.posterior.is_none() && model.diagnostics.skill.is_none());
+    assert!(model.diagnostics.warnings.iter().any(|warning| warning.starts_with("a sketch: ")));
+    let centrality = |combination: &Combination| combination.centrality().unwrap().values;
+    let (found, wanted) = (centrality(&model.combination), centrality(&truth));
+    let off = |values: &[f64]| -> f64 { values.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).sum() };
+    // PageRank is what the graph alone tells.
+    assert!(off(&found) < 0.8 * off(&graph.pagerank(1.0)), "{} {}", off(&found), off(&graph.pagerank(1.0)));
+    let without = StateSpaceParams { support: None, ..params.clone() };
+    assert!(matches!(fitted(without), Err(Error::Parameter { name: "sketch", .. })));
+    let free = StateSpaceParams { constraint: Constraint::Free, weights: None, ..params };
+    assert!(matches!(fitted(free), Err(Error::Undefined { what: "a sketch", .. })));
+}
