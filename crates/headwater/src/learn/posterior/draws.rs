@@ -2,8 +2,13 @@
 
 use super::diagnostics::{effective_size, r_hat};
 use crate::model::Innovation;
-use crate::model::posterior::{Posterior, PosteriorDraw, rounded};
+use crate::model::posterior::{LARGEST_R_HAT, Posterior, PosteriorDraw, rounded};
 use crate::{Error, Evidence, Model};
+
+/// Draws of each chain before it is judged whether more would be of use, and how far beyond the allowed R-hat they may be
+/// expected to end.
+const FEWEST_JUDGED: usize = 60;
+const PATIENCE: f64 = 2.0;
 
 /// What a draw of the parameters means. `W` is what the weights of the network are made of.
 pub(super) struct Draw<W> {
@@ -56,6 +61,14 @@ impl<W> Draws<W> {
     /// Whether the chains agree and are long enough for intervals.
     pub(super) fn converged(&self) -> bool {
         Posterior::enough(self.effective_size, self.r_hat)
+    }
+
+    /// Whether the chains are so far from agreeing that `most` draws of each will not do: R-hat exceeds one by about as much
+    /// as the draws are too few.
+    pub(super) fn hopeless(&self, most: usize) -> bool {
+        let count = self.chains[0].len();
+        let needed = (self.r_hat - 1.0) * count as f64 / (LARGEST_R_HAT - 1.0);
+        count >= FEWEST_JUDGED && needed > PATIENCE * most as f64
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Draw<W>> {
@@ -115,5 +128,35 @@ impl<W> Draws<W> {
             smoothing.noise = (0..ratios).map(|h| (0..ratios).map(|g| noise(h * ratios + g)).collect()).collect();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_that_stay_apart_are_given_up() {
+        let draw = |share: f64| Draw {
+            weights: (),
+            adaptation: 0.1,
+            centrality: vec![],
+            drifts: vec![],
+            shares: vec![share],
+            news: vec![],
+            noise: vec![],
+        };
+        for (apart, given_up) in [(10.0, true), (0.0, false)] {
+            let mut draws = Draws::new(4);
+            for number in 0..80 {
+                for chain in 0..4 {
+                    draws.push(chain, draw(apart * chain as f64 + (f64::from(number) * 2.4 + chain as f64).sin()));
+                }
+                draws.check();
+                assert!(number >= 59 || !draws.hopeless(200), "{number} draws are too few to tell");
+            }
+            assert_eq!(draws.hopeless(200), given_up, "{}", draws.r_hat);
+            assert!(!draws.hopeless(1_000_000), "so many draws would do");
+        }
     }
 }

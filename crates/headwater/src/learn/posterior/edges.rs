@@ -244,7 +244,7 @@ pub(crate) fn sample(
         let finishing = progress::finishing() && number >= 4;
         if number % BETWEEN_CHECKS == 0 || number == sampling.draws || finishing {
             drawn.check();
-            if finishing || drawn.converged() {
+            if finishing || drawn.converged() || drawn.hopeless(sampling.draws) {
                 break;
             }
         }

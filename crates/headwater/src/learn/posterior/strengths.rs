@@ -358,7 +358,7 @@ fn run<M: Metric + Clone>(
         let finishing = progress::finishing() && number >= 4;
         if number % BETWEEN_CHECKS == 0 || number == sampling.draws || finishing {
             posterior.draws.check();
-            if finishing || posterior.draws.converged() {
+            if finishing || posterior.draws.converged() || posterior.draws.hopeless(sampling.draws) {
                 break;
             }
         }
