@@ -15,7 +15,7 @@ use rand_distr::{Distribution, Poisson, StandardNormal};
 
 /// Structure of the network of a [`NoisyWorld`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attention {
+pub enum AttentionShape {
     /// Agent 0 has most listeners and strong evidence; weights are equal.
     Hub,
     /// Weights are proportional to log-normal speaker strengths.
@@ -40,7 +40,7 @@ pub enum Attention {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the table above says it once")]
 pub struct NoisyWorld {
-    pub attention: Attention,
+    pub attention: AttentionShape,
     pub agents: usize,
     pub edge_probability: f64,
     pub hub_probability: f64,
@@ -56,7 +56,7 @@ pub struct NoisyWorld {
 impl Default for NoisyWorld {
     fn default() -> Self {
         NoisyWorld {
-            attention: Attention::Hub,
+            attention: AttentionShape::Hub,
             agents: 25,
             edge_probability: 0.12,
             hub_probability: 0.75,
@@ -75,7 +75,7 @@ impl NoisyWorld {
     /// The world in which speakers have strengths.
     pub fn strengths() -> Self {
         NoisyWorld {
-            attention: Attention::Strengths,
+            attention: AttentionShape::Strengths,
             edge_probability: 0.3,
             steps: 1000,
             noise: 0.5,
@@ -121,8 +121,8 @@ pub fn noisy(params: &NoisyWorld) -> Result<(Panel, Model), Error> {
     let uniform = |rng: &mut ChaCha8Rng, low: f64, high: f64| low + (high - low) * rng.random::<f64>();
     let evidence: Vec<f64> = (0..agents)
         .map(|agent| match params.attention {
-            Attention::Hub => (if agent == 0 { 4.0 } else { 0.3 }) * uniform(&mut rng, 0.5, 1.5),
-            Attention::Strengths => 0.3 * uniform(&mut rng, 0.3, 3.0),
+            AttentionShape::Hub => (if agent == 0 { 4.0 } else { 0.3 }) * uniform(&mut rng, 0.5, 1.5),
+            AttentionShape::Strengths => 0.3 * uniform(&mut rng, 0.3, 3.0),
         })
         .collect();
     let combination = attention(params, &mut stream(2))?;
@@ -178,7 +178,7 @@ fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, E
         let mut edges = Vec::new();
         for listener in 0..agents {
             for speaker in (0..agents).filter(|&speaker| speaker != listener) {
-                let hub = params.attention == Attention::Hub && speaker == 0;
+                let hub = params.attention == AttentionShape::Hub && speaker == 0;
                 let probability = if hub { params.hub_probability } else { params.edge_probability };
                 if rng.random::<f64>() < probability {
                     edges.push((speaker, listener));
@@ -187,8 +187,8 @@ fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, E
         }
         let graph = Graph::new(agents, edges)?;
         let combination = match params.attention {
-            Attention::Hub => graph.weigh_with(Rule::Uniform, rng)?,
-            Attention::Strengths => {
+            AttentionShape::Hub => graph.weigh_with(Rule::Uniform, rng)?,
+            AttentionShape::Strengths => {
                 let strengths: Vec<f64> = (0..agents)
                     .map(|_| <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng).exp())
                     .collect();
@@ -198,8 +198,8 @@ fn attention(params: &NoisyWorld, rng: &mut ChaCha8Rng) -> Result<Combination, E
         let centrality = combination.centrality()?;
         let first = |values: &[f64]| (0..agents).all(|agent| values[0] >= values[agent]);
         let clear = match params.attention {
-            Attention::Hub => first(&centrality.values),
-            Attention::Strengths => true,
+            AttentionShape::Hub => first(&centrality.values),
+            AttentionShape::Strengths => true,
         };
         if centrality.sources.len() == 1 && clear {
             return Ok(combination);

@@ -238,7 +238,7 @@ impl<'a> StateSpaceLearner<'a> {
         let mut warnings = self.distinct.warnings(&self.panel);
         if !round.converged {
             warnings.push(format!(
-                "the fit ended at its largest number of rounds, {}, while the estimates were still moving: the shares are not final, and more rounds would change them a little",
+                "the fit ended at its largest number of rounds, {}, while the estimates were still moving: the shares are not final, and more rounds would change them",
                 round.number
             ));
         }

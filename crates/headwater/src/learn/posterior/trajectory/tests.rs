@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::learn::kalman::Dynamics;
-use crate::simulate::noisy::{Attention, NoisyWorld, noisy};
+use crate::simulate::noisy::{AttentionShape, NoisyWorld, noisy};
 use faer::Mat;
 use faer::prelude::Solve;
 use proptest::prelude::*;
@@ -118,8 +118,8 @@ fn draws_have_the_moments_of_the_joint_gaussian() {
 
 #[test]
 fn the_mean_is_that_of_the_dense_smoother() {
-    for (attention, noise) in [(Attention::Hub, 1.5), (Attention::Strengths, 0.5)] {
-        let base = if attention == Attention::Hub { NoisyWorld::default() } else { NoisyWorld::strengths() };
+    for (attention, noise) in [(AttentionShape::Hub, 1.5), (AttentionShape::Strengths, 0.5)] {
+        let base = if attention == AttentionShape::Hub { NoisyWorld::default() } else { NoisyWorld::strengths() };
         let (panel, truth) = noisy(&NoisyWorld { agents: 12, steps: 150, noise, seed: 3, ..base }).unwrap();
         let agents = panel.agents();
         let listeners: Vec<Vec<(usize, f64)>> = (0..agents)
