@@ -55,6 +55,12 @@ def wanted(folder, ranking="ranking.json", least=0.0, loops=False):
         if weight > 0 and weight >= least and (loops or speaker != listener):
             ends = names[speaker], names[listener]
             edges[ends] = {"weight": weight, **{key: tests[ends][key] for key in ("p_value", "significant") if ends in tests}}
+    posterior = model.get("diagnostics", {}).get("posterior")
+    if posterior and posterior["effective_size"] >= 100 and posterior["r_hat"] < 1.05:
+        for edge in posterior["edges"]:
+            ends = names[edge["speaker"]], names[edge["listener"]]
+            if ends in edges:
+                edges[ends].update({key: value for key, value in edge.items() if key not in ("speaker", "listener")})
     return agents, edges
 
 
@@ -179,7 +185,7 @@ def test_what_xml_cannot_hold_is_replaced_and_said(tmp_path, hostile):
     (tmp_path / "model.json").write_text(json.dumps(model))
     for format, load in (("gexf", nx.read_gexf), ("graphml", nx.read_graphml)):
         said = export(tmp_path, f"net.{format}")
-        assert "3 characters in names are not allowed in XML" in said
+        assert "XML does not allow 3 characters of the names" in said
         names = list(load(tmp_path / f"net.{format}"))
         assert names[:3] == ["bell�", "bell� (2)", "null�"] and names[3:] == NAMES[3:]
     for format in ("csv", "parquet", "json"):
@@ -190,11 +196,11 @@ def test_what_xml_cannot_hold_is_replaced_and_said(tmp_path, hostile):
 def test_tables_have_types(world):
     export(world, "net.parquet", "--ranking", "ranking.json")
     nodes, edges = pd.read_parquet(world / "net.nodes.parquet"), pd.read_parquet(world / "net.parquet")
-    assert list(edges.columns) == ["source", "target", "weight", "p_value", "significant"]
+    assert list(edges.columns) == ["source", "target", "weight", "p_value", "significant", "low", "high"]
     assert (edges.weight.dtype, edges.significant.dtype, nodes["rank"].dtype) == (float, bool, np.int64)
     # What discover, learn and network take as edges.
     export(world, "net.csv", "--ranking", "ranking.json")
-    call("learn", "w/beliefs.parquet", "--out", "again.json", "--graph", "net.csv", "--rounds", 2, folder=world)
+    call("learn", "w/beliefs.parquet", "--out", "again.json", "--graph", "net.csv", "--rounds", 2, "--fit", "em", folder=world)
 
 
 def test_graphml_in_igraph(world):

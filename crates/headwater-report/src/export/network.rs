@@ -7,6 +7,7 @@ use super::history::{History, history};
 use super::table::{Cell, ColumnType, ColumnValues, ExportColumn, Field, Table};
 use crate::network::places;
 use crate::style::COLOURS;
+use headwater::model::EdgeInterval;
 use headwater::ranking::RankedAgent;
 use headwater::{Error, Model, Ranking};
 use std::collections::HashMap;
@@ -88,7 +89,7 @@ enum RankedField {
     Text(fn(&RankedAgent) -> Option<&String>),
 }
 
-const KNOWN: [(&str, RankedField); 21] = [
+const KNOWN: [(&str, RankedField); 25] = [
     ("rank", RankedField::Whole(|row| Some(row.rank))),
     ("influence", RankedField::Real(|row| Some(row.influence))),
     ("share", RankedField::Real(|row| row.share)),
@@ -96,11 +97,15 @@ const KNOWN: [(&str, RankedField); 21] = [
     ("share_low", RankedField::Real(|row| row.share_low)),
     ("share_high", RankedField::Real(|row| row.share_high)),
     ("centrality", RankedField::Real(|row| Some(row.centrality))),
+    ("centrality_low", RankedField::Real(|row| row.centrality_low)),
+    ("centrality_high", RankedField::Real(|row| row.centrality_high)),
     ("informativeness", RankedField::Real(|row| Some(row.informativeness))),
     ("origin", RankedField::Real(|row| Some(row.origin))),
     ("rank_low", RankedField::Whole(|row| row.rank_low)),
     ("rank_high", RankedField::Whole(|row| row.rank_high)),
     ("top_k_probability", RankedField::Real(|row| row.top_k_probability)),
+    ("ahead_probability", RankedField::Real(|row| row.ahead_probability)),
+    ("information", RankedField::Real(|row| row.information)),
     ("p_value", RankedField::Real(|row| row.p_value)),
     ("error_probability", RankedField::Real(|row| row.error_probability)),
     ("contrarian", RankedField::Text(|row| row.contrarian.as_ref())),
@@ -152,6 +157,7 @@ impl ExportNetwork {
             edge_columns.push(ExportColumn { name: "p_value", values: ColumnValues::Real(p_values) });
             edge_columns.push(ExportColumn { name: "significant", values: ColumnValues::Flag(flags) });
         }
+        edge_columns.extend(intervals(model, &edges));
         let history = history(model, &edges, filter, wanted);
         Ok(ExportNetwork {
             description: description(model, ranking),
@@ -223,6 +229,27 @@ fn values(known: &RankedField, rows: &[Option<&RankedAgent>]) -> ColumnValues {
         }
         RankedField::Text(get) => ColumnValues::Text(rows.map(|row| row.and_then(get).cloned()).collect()),
     }
+}
+
+/// 90 % intervals of the weights, and probabilities that they are not zero, where the posterior was sampled and its chains
+/// have converged.
+fn intervals(model: &Model, edges: &[Edge]) -> Vec<ExportColumn> {
+    let Some(posterior) = model.diagnostics.posterior.as_ref().filter(|posterior| posterior.converged()) else {
+        return Vec::new();
+    };
+    let known: HashMap<(usize, usize), &EdgeInterval> =
+        posterior.edges.iter().map(|edge| ((edge.speaker, edge.listener), edge)).collect();
+    let column = |name, of: fn(&EdgeInterval) -> Option<f64>| {
+        let value = |edge: &Edge| known.get(&(edge.speaker, edge.listener)).and_then(|found| of(found));
+        ExportColumn { name, values: ColumnValues::Real(edges.iter().map(value).collect()) }
+    };
+    let mut columns = vec![
+        column("low", |edge| Some(edge.low)),
+        column("high", |edge| Some(edge.high)),
+        column("probability", |edge| edge.probability),
+    ];
+    columns.retain(|column| column.values.any_known());
+    columns
 }
 
 /// P-value and significance by speaker and listener.

@@ -2,13 +2,11 @@
 
 use super::diagnostics::{effective_size, r_hat};
 use crate::model::Innovation;
-use crate::model::posterior::{LARGEST_R_HAT, Posterior, PosteriorDraw, rounded};
+use crate::model::posterior::{FEWEST_EFFECTIVE_DRAWS, LARGEST_R_HAT, Posterior, PosteriorDraw, rounded};
 use crate::{Error, Evidence, Model};
 
-/// Draws of each chain before it is judged whether more would be of use, and how far beyond the allowed R-hat they may be
-/// expected to end.
+/// Draws of each chain before it is judged whether more would be of use.
 const FEWEST_JUDGED: usize = 60;
-const PATIENCE: f64 = 2.0;
 
 /// What a draw of the parameters means. `W` is what the weights of the network are made of.
 pub(super) struct Draw<W> {
@@ -63,12 +61,15 @@ impl<W> Draws<W> {
         Posterior::enough(self.effective_size, self.r_hat)
     }
 
-    /// Whether the chains are so far from agreeing that `most` draws of each will not do: R-hat exceeds one by about as much
-    /// as the draws are too few.
+    /// Whether the chains are so far from agreeing that `most` draws of each will not do: R-hat exceeds one, and the effective
+    /// sample size is too small, by about as much as the draws are too few.
     pub(super) fn hopeless(&self, most: usize) -> bool {
         let count = self.chains[0].len();
-        let needed = (self.r_hat - 1.0) * count as f64 / (LARGEST_R_HAT - 1.0);
-        count >= FEWEST_JUDGED && needed > PATIENCE * most as f64
+        let factor = f64::max(
+            (self.r_hat - 1.0) / (LARGEST_R_HAT - 1.0),
+            FEWEST_EFFECTIVE_DRAWS / self.effective_size.max(f64::MIN_POSITIVE),
+        );
+        count >= FEWEST_JUDGED && factor * count as f64 > most as f64
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Draw<W>> {
