@@ -161,7 +161,7 @@ class TestDiscover:
         assert str(found.folder) in repr(found)
 
     def test_again_is_the_same(self, posts: pandas.DataFrame, tmp_path: Path) -> None:
-        options: dict[str, Any] = {"bootstrap": 0, "null": 0, "rounds": 3}
+        options: dict[str, Any] = {"bootstrap": 0, "null": 0, "rounds": 3, "sampling": False}
         first = discover(posts, tmp_path, **options)
         stages = first.run["stages"]
         again = discover(posts, tmp_path, **options)

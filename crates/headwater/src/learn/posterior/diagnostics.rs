@@ -5,10 +5,16 @@
 /// `chains` hold draws of one number, all of the same length.
 pub fn r_hat(chains: &[Vec<f64>]) -> f64 {
     let (within, between, length) = moments(chains);
-    if within <= 0.0 {
+    if within <= 0.0 || is_constant(chains) {
         return 1.0;
     }
     ((length - 1.0) / length + between / within).sqrt()
+}
+
+/// Whether all draws are the same number, such as a given δ: their variance is rounding.
+fn is_constant(chains: &[Vec<f64>]) -> bool {
+    let mut all = chains.iter().flatten();
+    all.next().is_none_or(|first| all.all(|value| value == first))
 }
 
 /// Effective number of independent draws: Geyer's initial monotone sequence on the autocorrelations of all half chains
@@ -18,7 +24,7 @@ pub fn effective_size(chains: &[Vec<f64>]) -> f64 {
     let (count, length) = (halves.len(), halves.first().map_or(0, |half| half.len()));
     let total = (count * length) as f64;
     let (within, between, n) = moments(chains);
-    if within <= 0.0 || length < 4 {
+    if within <= 0.0 || length < 4 || is_constant(chains) {
         return total;
     }
     let pooled = (n - 1.0) / n * within + between;
