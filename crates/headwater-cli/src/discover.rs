@@ -167,7 +167,7 @@ pub(crate) fn run(discover: &Discover, store: &mut Store, terminal: &Terminal) -
         tell(&event, &discover.options, &mut bad.lock().unwrap_or_else(PoisonError::into_inner), terminal);
     };
     let run = |progress: &Progress| discover.run_observed(store, progress, &observer);
-    Ok(terminal.watched(Some(QUICKER), run)?)
+    Ok(terminal.watched((!discover.fit.sketch).then_some(QUICKER), run)?)
 }
 
 fn tell(event: &RunEvent, options: &PostOptions, bad: &mut BadRowLog<'_>, terminal: &Terminal) {

@@ -202,7 +202,9 @@ impl LearnArgs {
                 terminal.limit_sampling(self.fit.minutes, true);
                 let method = Method::StateSpace(params);
                 let model = terminal
-                    .watched(Some(QUICKER), |progress| fit::fit(&beliefs.panel, &method, progress))
+                    .watched((!self.fit.sketch).then_some(QUICKER), |progress| {
+                        fit::fit(&beliefs.panel, &method, progress)
+                    })
                     .map_err(CliError::about(self.source()))?;
                 let mut settings = Map::new();
                 let selection = model.diagnostics.smoothing.as_ref().and_then(|smoothing| smoothing.selection);

@@ -317,8 +317,8 @@ class StateSpace(_Learner):
     """For noise and silence: a Kalman smoother estimates the beliefs together with the network.
 
     There is no `learn_one`: every round of the fit uses the whole series. `choice_` tells which kind of `weights` was
-    selected and why, where there was a choice. With two hypotheses the posterior of speaker strengths on a graph, or
-    of edges among up to 60 agents, is sampled, unless `sampling` is false or there are too many beliefs: `chains` chains (a
+    selected and why, where there was a choice. The posterior of speaker strengths on a graph, or with two
+    hypotheses of edges among up to 60 agents, is sampled, unless `sampling` is false or there are too many beliefs: `chains` chains (a
     quarter as many for edges) make up to `draws` draws each, the estimates are posterior means, and `rank` has credible
     intervals. `sketch` is a first answer for very large graphs: strengths by a short search, without intervals and
     forecast skill.
