@@ -3,7 +3,7 @@ use crate::Model;
 use crate::learn::whitened::{self, WhitenedParams};
 use crate::model::{Diagnostics, Skill};
 
-/// A short version of `cargo run --example trust`: 90 % intervals over 12 worlds of 8 agents, with slack for so few.
+/// A short version of the example `trust`: 90 % intervals over 12 worlds of 8 agents, with slack for so few.
 #[test]
 fn intervals_cover_and_the_null_is_quiet() {
     use crate::simulate::{Likelihoods, WorldParams, simulate};

@@ -4,42 +4,20 @@
 //! substitute decides: whether some account is heard. Without a graph, or where the data allow neither, circular shifts and
 //! forecast skill decide; common news passes them, and the verdict says so.
 
-use super::graph_test::{GraphNull, GraphTest, GraphTestLimit, Untestable};
+mod json;
+mod text;
+
+use super::graph_test::{GraphNull, GraphTest, Untestable};
 use super::null_test::{Significance, discoveries};
 use super::too_few_steps::TooFewSteps;
 use crate::Model;
 use crate::learn::Method;
 use crate::model::Skill;
-use crate::words::{count, percent};
+use json::VerdictJson;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Level of every test, and the false discovery rate among agents.
 const LEVEL: f64 = 0.05;
-
-/// What circular shifts cannot exclude.
-const COMMON_NEWS: &str =
-    "Common news was not excluded: accounts that read the same news at different times pass this test as well.";
-
-/// What introduces the tests beside the graph test.
-const NEVER_DECIDE: &str =
-    "Simpler tests beside this one never decide, because each of them can give a small p-value where nobody listens:";
-
-/// Their questions, and what a small p-value cannot exclude: without groups and guard, circular shifts, direction.
-const BESIDE: [(&str, &str); 3] = [
-    (
-        "Connections: do accounts change after those they follow, more than after accounts to which they are connected at random?",
-        "that accounts who are alike follow each other and react to the same news in the same way",
-    ),
-    (
-        "Timing: do accounts change just after those they follow, more than when all series are shifted against each other in time?",
-        "news that reaches many accounts at about the same time",
-    ),
-    (
-        "Direction: do accounts change after those they follow, more than those they follow change after them?",
-        "that the accounts with many followers read the same news first",
-    ),
-];
 
 /// Outcome of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -100,7 +78,7 @@ pub struct SignificantAgents {
     pub of: usize,
 }
 
-/// Whether the data support an answer. Its [`Display`](fmt::Display) is the one place that puts it into words;
+/// Whether the data support an answer. Its [`Display`](std::fmt::Display) is the one place that puts it into words;
 /// [`Verdict::companions`] has what was found beside.
 ///
 /// Serialised as `{"outcome", "supported", "text", "test", "common_news_excluded", "p_value", "graph_test",
@@ -131,85 +109,6 @@ pub struct Verdict {
     pub given: bool,
     /// The sentence of a file that recorded no outcome.
     recorded: Option<String>,
-}
-
-/// A verdict in JSON; files before version 2 have `supported` and `text` alone.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct VerdictJson {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    outcome: Option<Outcome>,
-    supported: bool,
-    text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    test: Option<DecidingTest>,
-    #[serde(default)]
-    common_news_excluded: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    p_value: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    graph_test: Option<GraphTest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    graph_untestable: Option<Untestable>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    skill: Option<Skill>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    shifts_p_value: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    shifts_impossible: Option<TooFewSteps>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    significant: Option<SignificantAgents>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    given: bool,
-}
-
-impl From<VerdictJson> for Verdict {
-    /// Without an outcome it is not known whether a null test was run. Files without `test` have the p-value of circular
-    /// shifts.
-    fn from(json: VerdictJson) -> Self {
-        let VerdictJson { outcome, text, test, p_value, graph_test, graph_untestable, skill, .. } = json;
-        let recorded = outcome.is_none().then_some(text);
-        let outcome = outcome.unwrap_or_default();
-        let shifted = test.is_none() && outcome != Outcome::NotTested;
-        Verdict {
-            outcome,
-            test: if shifted { Some(DecidingTest::CircularShifts) } else { test },
-            p_value,
-            graph_test,
-            graph_untestable,
-            skill,
-            shifts_p_value: if shifted { p_value } else { json.shifts_p_value },
-            shifts_impossible: json.shifts_impossible,
-            significant: json.significant,
-            given: json.given,
-            recorded,
-        }
-    }
-}
-
-impl From<Verdict> for VerdictJson {
-    fn from(verdict: Verdict) -> Self {
-        let (supported, text) = (verdict.supported(), verdict.to_string());
-        let common_news_excluded = verdict.common_news_excluded();
-        // What was read without an outcome is written without one.
-        let outcome = verdict.recorded.is_none().then_some(verdict.outcome);
-        let Verdict { test, p_value, graph_test, graph_untestable, skill, .. } = verdict;
-        let Verdict { shifts_p_value, shifts_impossible, significant, given, .. } = verdict;
-        VerdictJson {
-            outcome,
-            supported,
-            text,
-            test,
-            common_news_excluded,
-            p_value,
-            graph_test,
-            graph_untestable,
-            skill,
-            shifts_p_value,
-            shifts_impossible,
-            significant,
-            given,
-        }
-    }
 }
 
 impl Verdict {
@@ -312,54 +211,6 @@ impl Verdict {
     pub fn beats_baselines(&self) -> Option<bool> {
         self.skill.as_ref().map(beats_baselines)
     }
-
-    /// What was found beside the graph test that decided, and what limits it, a sentence each: what was tested, tests that
-    /// never decide, skill, power where nothing was found, limits. Empty where no graph was tested.
-    pub fn companions(&self) -> Vec<String> {
-        let Some(test) = &self.graph_test else { return Vec::new() };
-        let groups = match (test.groups_given, test.null) {
-            (true, _) => format!("; {} given", count(test.groups, "group")),
-            // Without groups accounts are exchanged among all.
-            (false, GraphNull::RelabelledGraphs) => String::new(),
-            (false, _) => format!("; {} found in the graph", count(test.groups, "group")),
-        };
-        let mut lines = vec![format!(
-            "Tested: {}, {}, {}, {} silent{groups}.",
-            count(test.accounts, "account"),
-            count(test.edges, "edge"),
-            count(test.steps, "time step"),
-            percent(test.silent_share),
-        )];
-        if test.left_out > 0 {
-            let accounts = count(test.left_out, "account");
-            lines.push(format!("Left out: {accounts} that speak too rarely or never change."));
-        }
-        let beside = BESIDE.iter().zip([test.unguarded_p, test.shift_p, test.direction_p]);
-        let beside: Vec<String> = beside
-            .filter_map(|((question, not), p)| Some(format!("{question} p = {:.3}. Cannot exclude {not}.", p?)))
-            .collect();
-        if !beside.is_empty() {
-            lines.push(NEVER_DECIDE.to_owned());
-            lines.extend(beside);
-        }
-        if let Some(skill) = &self.skill {
-            let shifts = self.shifts_p_value.map_or(String::new(), |p| format!("; permutation test p = {p:.3}"));
-            lines.push(format!(
-                "Forecasts, which do not decide either: {}{shifts}. Cannot exclude news that reaches many accounts.",
-                SkillText(skill)
-            ));
-        }
-        if let Some(SignificantAgents { count, of }) = self.significant {
-            lines.push(significant_text(count, of));
-        }
-        if !self.supported() {
-            lines.extend(test.power.as_ref().map(ToString::to_string));
-        }
-        // That the graph cannot be rewired is in the verdict itself.
-        let limits = test.limits.iter().filter(|limit| **limit != GraphTestLimit::CannotBeRewired);
-        lines.extend(limits.map(ToString::to_string));
-        lines
-    }
 }
 
 /// Better than each agent's own past, than no change, and than a common trend where it was controlled for.
@@ -369,94 +220,11 @@ pub(super) fn beats_baselines(skill: &Skill) -> bool {
         && skill.beyond_common.is_none_or(|beyond| beyond > 0.0)
 }
 
-fn significant_text(count: usize, of: usize) -> String {
-    format!("{count} of {of} agents are significant at 5 % after Benjamini–Hochberg.")
-}
-
-/// Forecast skill in words.
-struct SkillText<'a>(&'a Skill);
-
-impl fmt::Display for SkillText<'_> {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let skill = self.0;
-        let than = |share: f64| match share {
-            ..-10.0 => "more than ten times worse".to_owned(),
-            ..=0.0 => format!("{:.1} % worse", -100.0 * share),
-            _ => format!("{:.1} % better", 100.0 * share),
-        };
-        write!(
-            to,
-            "on {} held-out steps the network's forecasts are {} than each agent's own past and {} than no change",
-            skill.steps,
-            than(skill.against_own_past),
-            than(skill.against_persistence)
-        )?;
-        // News that reaches all agents moves beliefs together without influence; circular shifts cannot tell the two apart.
-        if let Some(beyond) = skill.beyond_common.filter(|_| skill.against_own_past > 0.0) {
-            let why = if beyond > 0.0 { "" } else { ", so a common trend would explain as much" };
-            write!(to, "; after controlling for the group's previous mean, {}{why}", than(beyond))?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(text) = &self.recorded {
-            return to.write_str(text);
-        }
-        if self.given {
-            return to.write_str("Not tested: this model was given, not learned.");
-        }
-        if self.supported() {
-            to.write_str(if self.common_news_excluded() {
-                "Supported. "
-            } else {
-                "Supported, common news not excluded. "
-            })?;
-        }
-        if let Some(test) = &self.graph_test {
-            write!(to, "{test}")?;
-            if self.test == Some(DecidingTest::SpeakerHeard) {
-                write!(to, " {}", GraphTestLimit::CannotBeRewired)?;
-            }
-            return Ok(());
-        }
-        let impossible = self.shifts_impossible.filter(|_| self.shifts_p_value.is_none());
-        if let (Some(reason), Outcome::NotTested) = (impossible, self.outcome) {
-            write!(to, "Not tested: a permutation test is not possible, because {}.", reason.of_shifts())?;
-        } else if let Some(skill) = &self.skill {
-            to.write_str(match self.outcome {
-                Outcome::Supported => "The beliefs of these agents predict each other: ",
-                Outcome::NoEvidence => "No evidence that these agents listen to each other: ",
-                Outcome::NotTested => "Not tested against chance, because no permutation test was run: ",
-            })?;
-            write!(to, "{}", SkillText(skill))?;
-            if let Some(p) = self.p_value {
-                write!(to, "; permutation test p = {p:.3}")?;
-            }
-            to.write_str(".")?;
-            if let Some(SignificantAgents { count, of }) = self.significant {
-                write!(to, " {}", significant_text(count, of))?;
-            }
-        } else {
-            to.write_str(
-                "Not tested: there is no forecast of held-out steps, so nothing here shows whether these agents listen to each other.",
-            )?;
-        }
-        if self.supported() {
-            write!(to, " {COMMON_NEWS}")?;
-        }
-        if let Some(reason) = &self.graph_untestable {
-            write!(to, " The graph test, which would exclude common news, is not possible with these data: {reason}.")?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::text::NEVER_DECIDE;
     use super::*;
+    use crate::evaluate::graph_test::GraphTestLimit;
 
     fn skill(against_persistence: f64, against_own_past: f64, beyond_common: Option<f64>) -> Option<Skill> {
         Some(Skill { against_persistence, against_own_past, beyond_common, steps: 9 })

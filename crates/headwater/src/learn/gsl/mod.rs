@@ -12,39 +12,20 @@
 //! row i of R is the residual of step i.
 
 mod kernels;
+mod model;
 mod params;
 mod tuning;
+mod updates;
 
 pub use kernels::project_on_simplex;
 pub use params::{Constraint, GslParams};
 pub use tuning::{candidates, held_out, sparser, stability_bound};
 
 use super::forecast::{self, Forecast};
-use super::whitened::{self, Means};
-use super::{Method, StreamingLearner, Update};
-use crate::model::{self, ColumnDiagnostics, Diagnostics, Skill, TrueHypothesis};
+use super::{StreamingLearner, Update};
 use crate::{Combination, Error, Evidence, Frame, Model, Panel, Roster, progress};
-use faer::linalg::matmul::matmul;
-use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
-use faer::{Accum, MatMut, MatRef, Par};
-use kernels::{coupling, single, total};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use tuning::bound;
-
-/// Below this many agents single steps are faster than the block kernel (measured: `cargo bench --bench gsl`).
-const BLOCK_AGENTS: usize = 96;
-
-/// Columns of A per task; a function of N alone, so that the thread count changes no bit.
-fn listeners_per_task(agents: usize) -> usize {
-    if agents < 1024 { 64 } else { 256 }
-}
-
-/// Columns of X in a block: wide enough for the matrix products, narrow enough that the triangular part stays small.
-fn block_width(agents: usize) -> usize {
-    (agents / 2).clamp(32, 128)
-}
 
 /// The learner. Saved at any step and loaded again, it continues with the same bits.
 ///
@@ -133,16 +114,6 @@ impl Gsl {
             learner = learner.knowing(evidence)?;
         }
         Ok(learner)
-    }
-
-    /// Every parameter, with the support, the known evidence and the first weights.
-    fn all_params(&self) -> GslParams {
-        GslParams {
-            support: self.support.clone(),
-            evidence: self.known.clone(),
-            initial: self.initial.clone(),
-            ..self.params.clone()
-        }
     }
 
     /// Replaces the initial weights.
@@ -386,23 +357,6 @@ impl Gsl {
         Update { seen: self.seen(), pass: self.pass, ready, forecast, changes: Vec::new() }
     }
 
-    fn is_linear(&self) -> bool {
-        self.params.batch == 1
-            && self.params.sparsity == 0.0
-            && self.params.constraint == Constraint::Free
-            && self.support.is_none()
-    }
-
-    fn updates_at_once(&self) -> usize {
-        if self.params.batch > 1 {
-            return self.params.batch;
-        }
-        if !self.is_linear() || self.agents() < BLOCK_AGENTS {
-            return 1;
-        }
-        (block_width(self.agents()) / self.ratios()).max(1)
-    }
-
     /// Adds a frame to the window; once the window is full, x and y of this step are added to the pending ones.
     fn take(&mut self, frame: &[f64], count_from: usize) {
         let (window, seen) = (self.params.window, self.window.seen);
@@ -460,216 +414,6 @@ impl Gsl {
                 self.window.sum.iter_mut().zip(frame).for_each(|(sum, value)| *sum += value);
             }
         }
-    }
-
-    /// Applies the pending steps: one at a time, as one batch, or as one block.
-    fn update(&mut self, count_from: usize, forecast: &mut Forecast) -> Result<(), Error> {
-        let (agents, steps) = (self.agents(), self.pending.steps);
-        // Of the pending steps, the last of which is frame seen−1, these come too early to count.
-        let early = count_from.saturating_sub(self.window.seen.saturating_sub(steps)).min(steps) * self.ratios();
-        let width = steps * self.ratios();
-        let keep = 1.0 - self.params.adaptation;
-        let rate = self.params.learning_rate * keep / self.params.batch as f64;
-        let tasks = listeners_per_task(agents);
-        let [early_error, error] = if steps == 1 {
-            let (x, y, ratios) = (&self.pending.x, &self.pending.y, self.ratios());
-            let one = |(task, columns): (usize, &mut [f64])| {
-                let mut error = 0.0;
-                for (position, column) in columns.chunks_exact_mut(agents).enumerate() {
-                    error += single(column, x, y, task * tasks + position, ratios, keep, rate);
-                }
-                if early > 0 { [error, 0.0] } else { [0.0, error] }
-            };
-            if agents < BLOCK_AGENTS {
-                total(self.columns.chunks_mut(tasks * agents).enumerate().map(one))
-            } else {
-                total(self.columns.par_chunks_mut(tasks * agents).enumerate().map(one).collect::<Vec<_>>())
-            }
-        } else {
-            let x = MatRef::from_column_major_slice(&self.pending.x, agents, width);
-            let y = MatRef::from_column_major_slice(&self.pending.y, agents, width);
-            let coupling = (self.params.batch == 1).then(|| coupling(x, self.ratios(), rate * keep));
-            let one = |(task, columns): (usize, &mut [f64])| {
-                let count = columns.len() / agents;
-                let mut a = MatMut::from_column_major_slice_mut(columns, agents, count);
-                let mut residual = y.subrows(task * tasks, count).transpose().to_owned();
-                matmul(residual.as_mut(), Accum::Add, x.transpose(), a.as_ref(), -keep, Par::Seq);
-                if let Some(coupling) = &coupling {
-                    solve_unit_lower_triangular_in_place(coupling.as_ref(), residual.as_mut(), Par::Seq);
-                }
-                matmul(a.as_mut(), Accum::Add, x, residual.as_ref(), rate, Par::Seq);
-                [residual.subrows(0, early).squared_norm_l2(), residual.subrows(early, width - early).squared_norm_l2()]
-            };
-            total(self.columns.par_chunks_mut(tasks * agents).enumerate().map(one).collect::<Vec<_>>())
-        };
-        forecast.add(&Forecast { error, end: self.window.seen, ..self.pending.counted });
-        self.pending.clear();
-        if !(early_error + error).is_finite() {
-            return Err(self.diverged());
-        }
-        if !self.is_linear() {
-            self.shrink();
-            self.restrict();
-            if self.params.constraint == Constraint::Simplex {
-                self.project();
-            }
-        }
-        Ok(())
-    }
-
-    fn diverged(&self) -> Error {
-        let (agents, ratios) = (self.agents(), self.ratios());
-        let held = (self.window.seen.min(self.params.window + 1)) * ratios;
-        let frames = MatRef::from_column_major_slice(&self.window.frames[..held * agents], agents, held);
-        Error::Diverged {
-            step: self.seen().saturating_sub(1),
-            learning_rate: self.params.learning_rate,
-            bound: bound(frames.to_owned(), ratios, self.params.adaptation, self.known.is_none()),
-        }
-    }
-
-    /// The same error with the bound of the whole panel in place of the window's.
-    fn with_bound(&self, error: Error, panel: &Panel) -> Error {
-        match (error, stability_bound(panel, &self.params, self.known.is_some())) {
-            (Error::Diverged { step, learning_rate, .. }, Ok(bound)) => Error::Diverged { step, learning_rate, bound },
-            (error, _) => error,
-        }
-    }
-
-    /// a ← sign(a)·max(|a| − μα, 0).
-    fn shrink(&mut self) {
-        let threshold = self.params.learning_rate * self.params.sparsity;
-        if threshold > 0.0 {
-            self.columns.iter_mut().for_each(|a| *a = a.signum() * (a.abs() - threshold).max(0.0));
-        }
-    }
-
-    /// Sets weights outside of the support to zero.
-    fn restrict(&mut self) {
-        let Some(support) = &self.support else { return };
-        let agents = self.roster.agents().len();
-        for (speakers, column) in support.iter().zip(self.columns.chunks_exact_mut(agents)) {
-            let mut allowed = speakers.iter().copied().peekable();
-            for (speaker, weight) in column.iter_mut().enumerate() {
-                if allowed.next_if_eq(&speaker).is_none() {
-                    *weight = 0.0;
-                }
-            }
-        }
-    }
-
-    fn project(&mut self) {
-        let agents = self.agents();
-        let support = self.support.as_ref();
-        self.columns.par_chunks_mut(agents).enumerate().for_each(|(listener, column)| match support {
-            None => project_on_simplex(column),
-            Some(support) => {
-                let mut weights: Vec<f64> = support[listener].iter().map(|&speaker| column[speaker]).collect();
-                project_on_simplex(&mut weights);
-                support[listener].iter().zip(weights).for_each(|(&speaker, weight)| column[speaker] = weight);
-            }
-        });
-    }
-
-    /// A as learned so far.
-    pub fn combination(&self) -> Combination {
-        let dense = Combination::from_columns(self.columns.clone(), self.agents())
-            .expect("an update that overflows is an error");
-        if self.support.is_some() { dense.to_sparse() } else { dense }
-    }
-
-    /// Squared Frobenius distance of A to a truth in column order, without a copy.
-    pub fn distance(&self, truth: &[f64]) -> f64 {
-        self.columns.iter().zip(truth).map(|(met, wanted)| (met - wanted).powi(2)).sum()
-    }
-
-    /// L̂ over the window, with known L̄ too.
-    pub fn evidence(&self) -> Result<Evidence, Error> {
-        let needed = self.params.window + 1;
-        if self.window.seen < needed {
-            return Err(Error::NotReady { seen: self.window.seen, needed });
-        }
-        let (agents, ratios) = (self.agents(), self.ratios());
-        let (keep, scale) = (1.0 - self.params.adaptation, self.params.window as f64);
-        let a = MatRef::from_column_major_slice(&self.columns, agents, agents);
-        let before = MatRef::from_column_major_slice(&self.window.sum_before, agents, ratios);
-        let mut evidence = MatRef::from_column_major_slice(&self.window.sum, agents, ratios).to_owned();
-        matmul(evidence.as_mut(), Accum::Add, a.transpose(), before, -keep, Par::Seq);
-        let unit = self.params.adaptation * scale;
-        for cell in 0..agents * ratios {
-            evidence[(cell / ratios, cell % ratios)] /= unit;
-        }
-        Evidence::from_matrix(evidence.as_ref())
-    }
-
-    /// The model as of now, with θ* from the frames of the window.
-    pub fn model(&self) -> Result<Model, Error> {
-        self.clone().into_model()
-    }
-
-    fn into_model(self) -> Result<Model, Error> {
-        let evidence = self.evidence()?;
-        let cells = self.agents() * self.ratios();
-        let order: Vec<f64> = (self.window.seen - self.params.window - 1..self.window.seen)
-            .flat_map(|index| {
-                let slot = index % (self.params.window + 1);
-                self.window.frames[slot * cells..(slot + 1) * cells].iter().copied()
-            })
-            .collect();
-        let recent = Panel::complete(self.roster.clone(), order)?;
-        let truth = model::settled(&recent, self.params.adaptation);
-        self.assembled(evidence, truth)
-    }
-
-    /// The last window lies in one episode, so the evidence is the mean over the steps of all.
-    fn into_model_of_episodes(self, panel: &Panel) -> Result<Model, Error> {
-        let (combination, adaptation) = (self.combination(), self.params.adaptation);
-        let rows = whitened::mean_evidence(&Means::from_panel(panel), &combination, adaptation, panel.ratios());
-        let evidence = Evidence::from_rows(rows, panel.agents(), panel.ratios())?;
-        let mut model = self.assembled(evidence, model::settled(panel, adaptation))?;
-        model.diagnostics.evidence_steps = Some(panel.episodes().transitions());
-        model.diagnostics.episodes = whitened::evidence_by_episode(panel, &combination, adaptation);
-        Ok(model)
-    }
-
-    fn assembled(self, evidence: Evidence, truth: TrueHypothesis) -> Result<Model, Error> {
-        let method = Method::Gsl(self.all_params());
-        let dense = Combination::from_columns(self.columns, self.roster.agents().len())?;
-        let combination = if self.support.is_some() { dense.to_sparse() } else { dense };
-        let sums = combination.column_sums();
-        let spread = sums.iter().fold(f64::MIN, |a, b| a.max(*b)) - sums.iter().fold(f64::MAX, |a, b| a.min(*b));
-        let statistical = |agent: &String| ColumnDiagnostics::statistical(agent, self.roster.ratios());
-        let columns = self.roster.agents().iter().map(statistical).collect();
-        Ok(Model {
-            truth: Some(truth),
-            roster: self.roster,
-            combination,
-            evidence,
-            adaptation: self.params.adaptation,
-            track: model::Track::default(),
-            method,
-            innovation: None,
-            likelihoods: None,
-            diagnostics: Diagnostics {
-                columns,
-                column_sum_spread: Some(spread),
-                evidence_steps: Some(self.params.window),
-                steps: Some(self.learned),
-                ..Diagnostics::default()
-            },
-        })
-    }
-
-    /// The model after a whole panel: also θ* over the last 3/δ steps and the innovation covariance.
-    pub fn finish(self, panel: &Panel, skill: Option<Skill>) -> Result<Model, Error> {
-        let mut model = match panel.episodes().is_single() {
-            true => self.into_model()?,
-            false => self.into_model_of_episodes(panel)?,
-        };
-        model.truth = Some(model::settled(panel, model.adaptation));
-        model.innovation = Some(model::innovation(panel, &model.combination, model.adaptation)?);
-        model.diagnostics.skill = skill;
-        Ok(model)
     }
 }
 
