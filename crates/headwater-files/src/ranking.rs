@@ -1,8 +1,7 @@
 //! The ranking as a table: rows of JSON values, or CSV.
 
 use crate::{CsvText, Error};
-use headwater::model::EdgeInterval;
-use headwater::ranking::RankedEdge;
+use headwater::ranking::EdgeRow;
 use headwater::{Model, Ranking};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -68,37 +67,37 @@ pub fn ranking_csv(ranking: &Ranking, text: CsvText) -> Result<String, Error> {
     table_csv(&used, text, rows.iter().map(|row| used.iter().map(|key| cell(row.get(*key))).collect()))
 }
 
+/// How a column of the table of edges is read from a row.
+type EdgeCell = fn(&EdgeRow) -> Option<String>;
+
+const EDGE_COLUMNS: [(&str, EdgeCell); 8] = [
+    ("source", |edge| Some(edge.source.clone())),
+    ("target", |edge| Some(edge.target.clone())),
+    ("weight", |edge| Some(edge.weight.to_string())),
+    ("p_value", |edge| edge.p_value.map(|value| value.to_string())),
+    ("significant", |edge| edge.significant.map(|value| value.to_string())),
+    ("low", |edge| edge.low.map(|value| value.to_string())),
+    ("high", |edge| edge.high.map(|value| value.to_string())),
+    ("probability", |edge| edge.probability.map(|value| value.to_string())),
+];
+
 /// Weights between different agents as CSV: `source,target,weight`; where a null test was run `p_value,significant`, the
-/// smallest p-value first; otherwise listener by listener, with 90 % intervals `low,high` where the posterior was sampled, and the `probability` that there
-/// is such an edge where edges may be absent.
+/// smallest p-value first, otherwise listener by listener; where the posterior was sampled 90 % intervals `low,high`, and the
+/// `probability` that there is such an edge where edges may be absent.
 pub fn edges_csv(ranking: &Ranking, model: &Model, text: CsvText) -> Result<String, Error> {
-    if let Some(tested) = &ranking.edges {
-        let row = |edge: &RankedEdge| {
-            let numbers = [Value::from(edge.weight), Value::from(edge.p_value), Value::from(edge.significant)];
-            let numbers = numbers.map(|value| value.to_string());
-            [edge.source.clone(), edge.target.clone()].into_iter().chain(numbers).collect()
-        };
-        return table_csv(&["source", "target", "weight", "p_value", "significant"], text, tested.iter().map(row));
-    }
-    let names = model.roster.agents();
-    if let Some(posterior) = model.diagnostics.posterior.as_ref().filter(|posterior| posterior.converged()) {
-        // Probabilities come with all edges or with none.
-        let probable = posterior.edges.iter().any(|edge| edge.probability.is_some());
-        let header = ["source", "target", "weight", "low", "high", "probability"];
-        let row = |edge: &EdgeInterval| {
-            let weight = model.combination.weight(edge.speaker, edge.listener);
-            let numbers = [Some(weight), Some(edge.low), Some(edge.high), edge.probability];
-            let numbers = numbers.into_iter().flatten().map(|value| value.to_string());
-            [names[edge.speaker].clone(), names[edge.listener].clone()].into_iter().chain(numbers).collect()
-        };
-        let used = &header[..if probable { 6 } else { 5 }];
-        return table_csv(used, text, posterior.edges.iter().map(row));
-    }
-    let heard = model.combination.edges().filter(|&(speaker, listener, weight)| speaker != listener && weight > 0.0);
-    let row = |(speaker, listener, weight): (usize, usize, f64)| {
-        vec![names[speaker].clone(), names[listener].clone(), weight.to_string()]
-    };
-    table_csv(&["source", "target", "weight"], text, heard.map(row))
+    let edges = EdgeRow::all(ranking, model);
+    let mut columns = EDGE_COLUMNS.to_vec();
+    // A table without rows has the columns that every table has, and those of the test where it was run.
+    let always = if ranking.edges.is_some() { 5 } else { 3 };
+    let known = |cell: EdgeCell| edges.iter().any(|edge| cell(edge).is_some());
+    let mut place = 0;
+    columns.retain(|(_, cell)| {
+        place += 1;
+        place <= always || known(*cell)
+    });
+    let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let row = |edge: &EdgeRow| columns.iter().map(|(_, cell)| cell(edge).unwrap_or_default()).collect();
+    table_csv(&header, text, edges.iter().map(row))
 }
 
 fn table_csv(header: &[&str], text: CsvText, rows: impl Iterator<Item = Vec<String>>) -> Result<String, Error> {

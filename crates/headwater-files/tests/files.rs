@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use headwater::evaluate::Significance;
 use headwater::learn::posterior::SamplingParams;
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::model::{DetectedChange, NetworkSnapshot, Track, WeightKind};
@@ -392,6 +393,21 @@ fn edges_come_with_intervals_and_probabilities_where_the_posterior_was_sampled()
         assert!((0.0..=1.0).contains(&probability) && low <= high && weight <= probability + 1e-9, "{row:?}");
         assert_eq!(low == 0.0, probability < 0.95, "{row:?}");
     }
+    // With circular shifts they stand beside the p-values.
+    let mut ranking = Ranking::new(&model).unwrap();
+    ranking.add_significance(&Significance::new(vec![0.5; 4], vec![0.25; 16], Some(0.5), 3), &model).unwrap();
+    let tested = edges_csv(&ranking, &model, CsvText::Raw).unwrap();
+    let mut lines = tested.lines();
+    assert_eq!(lines.next(), Some("source,target,weight,p_value,significant,low,high,probability"));
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells[3..5], ["0.25", "false"], "{line}");
+        let without = [&cells[..3], &cells[5..]].concat().join(",");
+        assert!(text.lines().any(|line| line == without), "{line}");
+    }
+    let json = serde_json::to_value(&ranking).unwrap();
+    assert!(json["edges"][0]["low"].is_number() && json["edges"][0]["probability"].is_number());
+    assert_eq!(serde_json::from_value::<Ranking>(json).unwrap().edges, ranking.edges);
     // The model file keeps them.
     let bytes = model_to_bytes(&model).unwrap();
     assert_eq!(model_from_bytes(&bytes).unwrap(), model);

@@ -9,8 +9,8 @@ use crate::model::{Model, Ranking, csv_text};
 use crate::posts::{BadRowWarnings, PostArguments, Posts};
 use crate::work::{Manner, done, done_watched};
 use headwater::learn::state_space::StateSpaceParams;
-use headwater::model::EdgeInterval;
 use headwater::panel::{Times, probabilities};
+use headwater::ranking::EdgeRow;
 use headwater_discover::UncertaintyOptions;
 use headwater_discover::{
     CommonInput, Discover, Discovery as Found, GraphInput, GroupsInput, Pseudonyms, RunEvent, Store,
@@ -180,50 +180,29 @@ impl Discovery {
     }
 
     /// Weights between different accounts; with the null test the smallest p-value first, otherwise listener by
-    /// listener, with intervals and probabilities where the posterior was sampled.
+    /// listener; with intervals and probabilities where the posterior was sampled.
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let named = |name: &str, values: FrameColumn| (name.to_owned(), values);
-        if let Some(tested) = &self.found.ranking.edges {
-            return table(
-                py,
-                vec![
-                    named("source", FrameColumn::Text(tested.iter().map(|edge| edge.source.clone()).collect())),
-                    named("target", FrameColumn::Text(tested.iter().map(|edge| edge.target.clone()).collect())),
-                    named("weight", FrameColumn::Numbers(tested.iter().map(|edge| edge.weight).collect())),
-                    named("p_value", FrameColumn::Numbers(tested.iter().map(|edge| edge.p_value).collect())),
-                    named("significant", FrameColumn::Flags(tested.iter().map(|edge| edge.significant).collect())),
-                ],
-            );
+        let edges = EdgeRow::all(&self.found.ranking, &self.found.model);
+        let text = |of: fn(&EdgeRow) -> &String| FrameColumn::Text(edges.iter().map(|edge| of(edge).clone()).collect());
+        let numbers = |of: fn(&EdgeRow) -> f64| FrameColumn::Numbers(edges.iter().map(of).collect());
+        let mut columns = vec![
+            ("source", text(|edge| &edge.source)),
+            ("target", text(|edge| &edge.target)),
+            ("weight", numbers(|edge| edge.weight)),
+        ];
+        if self.found.ranking.edges.is_some() {
+            let significant = edges.iter().map(|edge| edge.significant.unwrap_or_default()).collect();
+            columns.push(("p_value", numbers(|edge| edge.p_value.unwrap_or(f64::NAN))));
+            columns.push(("significant", FrameColumn::Flags(significant)));
         }
-        let model = &self.found.model;
-        let names = model.roster.agents();
-        if let Some(posterior) = model.diagnostics.posterior.as_ref().filter(|posterior| posterior.converged()) {
-            let edges = &posterior.edges;
-            let name = |agent: usize| names[agent].clone();
-            let weight = |edge: &EdgeInterval| model.combination.weight(edge.speaker, edge.listener);
-            let mut columns = vec![
-                named("source", FrameColumn::Text(edges.iter().map(|edge| name(edge.speaker)).collect())),
-                named("target", FrameColumn::Text(edges.iter().map(|edge| name(edge.listener)).collect())),
-                named("weight", FrameColumn::Numbers(edges.iter().map(weight).collect())),
-                named("low", FrameColumn::Numbers(edges.iter().map(|edge| edge.low).collect())),
-                named("high", FrameColumn::Numbers(edges.iter().map(|edge| edge.high).collect())),
-            ];
-            let probabilities: Option<Vec<f64>> = edges.iter().map(|edge| edge.probability).collect();
-            if let Some(probabilities) = probabilities.filter(|all| !all.is_empty()) {
-                columns.push(named("probability", FrameColumn::Numbers(probabilities)));
-            }
-            return table(py, columns);
+        if edges.iter().any(|edge| edge.low.is_some()) {
+            columns.push(("low", numbers(|edge| edge.low.unwrap_or(f64::NAN))));
+            columns.push(("high", numbers(|edge| edge.high.unwrap_or(f64::NAN))));
         }
-        let edges = model.combination.edges();
-        let edges: Vec<_> = edges.filter(|(speaker, listener, weight)| speaker != listener && *weight > 0.0).collect();
-        table(
-            py,
-            vec![
-                named("source", FrameColumn::Text(edges.iter().map(|edge| names[edge.0].clone()).collect())),
-                named("target", FrameColumn::Text(edges.iter().map(|edge| names[edge.1].clone()).collect())),
-                named("weight", FrameColumn::Numbers(edges.iter().map(|edge| edge.2).collect())),
-            ],
-        )
+        if edges.iter().any(|edge| edge.probability.is_some()) {
+            columns.push(("probability", numbers(|edge| edge.probability.unwrap_or(f64::NAN))));
+        }
+        table(py, columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect())
     }
 
     /// What the accounts believed: `time`, `agent`, a column per hypothesis, `posts`.

@@ -3,21 +3,26 @@
 //! In: a [`Model`], and as far as they are at hand the panel it was learned from, a graph, bootstrap intervals and p-values.
 //! Out: a [`Ranking`], the same on the terminal, in `ranking.json`, on the page and in Python.
 
+mod edges;
+mod notes;
+mod rows;
+
 use crate::evaluate::graph_test::{GraphTestParams, ShiftPower, graph_test, shift_power, usual_draws};
 use crate::evaluate::intervals::intervals;
 use crate::evaluate::null_test::significance;
-use crate::evaluate::{DecidingTest, Intervals, Outcome, Significance, TooFewSteps, Verdict, discoveries};
+use crate::evaluate::{DecidingTest, Intervals, Outcome, Significance, TooFewSteps, Verdict};
 use crate::graph::Graph;
 use crate::influence::{Influence, error_probabilities};
 use crate::learn::refit_note;
-use crate::model::Posterior;
-use crate::model::posterior::{FEWEST_EFFECTIVE_DRAWS, LARGEST_R_HAT};
-use crate::words::{count, number, percent, short};
 use crate::{Error, Model, Panel, Roster, influence};
-use serde::{Deserialize, Deserializer, Serialize};
+use edges::edges;
+use notes::notes;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use crate::interval_kind::IntervalKind;
+pub use edges::{EdgeRow, RankedEdge};
+pub use rows::{CentralityDetails, OpinionSource, RankedAgent};
 
 /// Up to this many agents the error probabilities are computed along the way.
 const ERROR_PROBABILITY_AGENTS: usize = 200;
@@ -77,148 +82,6 @@ pub struct Ranking {
     /// Notes on the numbers; not saved in files.
     #[serde(skip)]
     pub notes: Vec<String>,
-}
-
-/// One weight between different agents, with its permutation test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct RankedEdge {
-    /// Speaker.
-    pub source: String,
-    /// Listener.
-    pub target: String,
-    /// Weight that the listener gives the speaker.
-    pub weight: f64,
-    /// Of the permutation test.
-    pub p_value: f64,
-    /// Significant at 5 % after Benjamini–Hochberg.
-    pub significant: bool,
-}
-
-impl RankedEdge {
-    /// A weight with its p-value, and whether it is significant.
-    pub fn new(source: String, target: String, weight: f64, p_value: f64, significant: bool) -> Self {
-        RankedEdge { source, target, weight, p_value, significant }
-    }
-}
-
-/// How the centrality came about.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct CentralityDetails {
-    /// ‖Au − u‖₁ of the Perron vector.
-    pub residual: f64,
-    /// Sum of absolute changes that made the weights non-negative and summing to one.
-    pub moved: f64,
-    /// Sizes of the strongly connected components.
-    pub components: Vec<usize>,
-    /// Where opinions originate.
-    pub sources: Vec<OpinionSource>,
-}
-
-/// Agents that give weight to nobody outside their own group: a closed component from which opinions originate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct OpinionSource {
-    /// Their names.
-    pub agents: Vec<String>,
-    /// The part of the network's opinion that starts with them.
-    pub share: f64,
-}
-
-/// One agent; what was not computed is absent. The columns are explained in `docs/reference/ranking.md`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct RankedAgent {
-    /// Name.
-    pub agent: String,
-    /// 1 is the most influential.
-    pub rank: usize,
-    /// Centrality × informativeness.
-    pub influence: f64,
-    /// Part of all influence, in absolute value where some influences are negative; shares sum to one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<f64>,
-    /// +1 or −1, the sign of the influence; present only where some influences are negative.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sign: Option<i8>,
-    /// Lower end of its 90 % interval, in the direction of the sign: below zero where the sign is uncertain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share_low: Option<f64>,
-    /// Upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share_high: Option<f64>,
-    /// Weight of the agent in the network's long-run opinion.
-    pub centrality: f64,
-    /// Divergence of the agent's private evidence, summed over the hypotheses.
-    pub informativeness: f64,
-    /// Share of the network's mean opinion that originates with this agent.
-    pub origin: f64,
-    /// Lower end of the 90 % interval of the rank.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rank_low: Option<usize>,
-    /// Upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rank_high: Option<usize>,
-    /// Share of resamples that rank the agent among the first k.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_k_probability: Option<f64>,
-    /// Probability that the agent's share is larger than that of the next agent in the ranking.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ahead_probability: Option<f64>,
-    /// 90 % interval of the centrality.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub centrality_low: Option<f64>,
-    /// Upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub centrality_high: Option<f64>,
-    /// What was learned about the strength of the agent as a speaker beyond the graph, in nats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub information: Option<f64>,
-    /// Of the permutation test of the weight others give this agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p_value: Option<f64>,
-    /// Probability that the agent's belief favours a wrong hypothesis.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_probability: Option<f64>,
-    /// The hypothesis that the agent's own evidence favours, where that is not the truth.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contrarian: Option<String>,
-    /// By how much, in nats an observation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contrarian_margin: Option<f64>,
-    /// The same in standard errors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contrarian_standard_errors: Option<f64>,
-    /// Number of posts.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "post_count")]
-    pub posts: Option<u64>,
-    /// Share of steps without a post.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub silent_share: Option<f64>,
-    /// Followers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_degree: Option<usize>,
-    /// PageRank in the graph.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pagerank: Option<f64>,
-}
-
-impl RankedAgent {
-    /// The share with its sign.
-    pub fn signed_share(&self) -> Option<f64> {
-        self.share.map(|share| if self.sign == Some(-1) { -share } else { share })
-    }
-
-    /// The 90 % interval of the share with its sign.
-    pub fn signed_interval(&self) -> Option<(f64, f64)> {
-        Some(self.directed((self.share_low?, self.share_high?)))
-    }
-
-    /// An interval of the signed share in the direction of the sign, or back.
-    fn directed(&self, (low, high): (f64, f64)) -> (f64, f64) {
-        if self.sign == Some(-1) { (-high, -low) } else { (low, high) }
-    }
 }
 
 /// How uncertainty is measured: bootstrap resamples for intervals, circular shifts for p-values.
@@ -457,37 +320,6 @@ impl Ranking {
         Ok(())
     }
 
-    /// Agents whose own evidence points to another hypothesis than the truth, in sentences: those by at least three standard
-    /// errors one by one, the rest as a count. Empty where the data do not support an answer; what a given model holds needs
-    /// no support.
-    pub fn contrarian_notes(&self) -> Vec<String> {
-        if !self.verdict.supported() && !self.verdict.given {
-            return Vec::new();
-        }
-        let contrarian = |row: &&RankedAgent| row.contrarian.is_some();
-        // With dozens of agents and several alternatives noise alone often gives two standard errors, seldom three.
-        let clear = |row: &&RankedAgent| row.contrarian_standard_errors.is_none_or(|errors| errors >= 3.0);
-        let (shown, unclear): (Vec<&RankedAgent>, Vec<&RankedAgent>) =
-            self.agents.iter().filter(contrarian).partition(clear);
-        let mut notes = Vec::new();
-        for row in shown.iter().take(5) {
-            let margin = match (row.contrarian_standard_errors, row.contrarian_margin) {
-                (Some(errors), _) => format!(", by {errors:.1} standard errors"),
-                (None, Some(margin)) => format!(", by {} nats an observation", number(margin)),
-                (None, None) => String::new(),
-            };
-            let believes = row.contrarian.as_deref().unwrap_or_default();
-            notes.push(format!("contrarian: the evidence of {} points to {believes:?}{margin}", short(&row.agent)));
-        }
-        if !unclear.is_empty() {
-            notes.push(format!(
-                "evidence against the verdict by less than three standard errors: {}",
-                count(unclear.len(), "agent")
-            ));
-        }
-        notes
-    }
-
     /// Adds the number of posts and the share of silent steps.
     pub fn add_activity(&mut self, panel: &Panel) -> Result<(), Error> {
         let silence = panel.silence();
@@ -499,120 +331,6 @@ impl Ranking {
         }
         Ok(())
     }
-}
-
-/// Positive weights between different agents with their p-values, the smallest first.
-fn edges(model: &Model, found: &Significance) -> Vec<RankedEdge> {
-    let agents = model.combination.agents();
-    let names = model.roster.agents();
-    let heard: Vec<(usize, usize, f64)> =
-        model.combination.edges().filter(|&(speaker, listener, weight)| speaker != listener && weight > 0.0).collect();
-    let p_values: Vec<f64> =
-        heard.iter().map(|&(speaker, listener, _)| found.edges[listener * agents + speaker]).collect();
-    let significant = discoveries(&p_values, FALSE_DISCOVERIES);
-    let mut rows: Vec<RankedEdge> = (heard.iter().zip(&p_values).zip(significant))
-        .map(|((&(speaker, listener, weight), &p_value), significant)| RankedEdge {
-            source: names[speaker].clone(),
-            target: names[listener].clone(),
-            weight,
-            p_value,
-            significant,
-        })
-        .collect();
-    rows.sort_by(|a, b| a.p_value.total_cmp(&b.p_value).then(b.weight.total_cmp(&a.weight)));
-    rows
-}
-
-/// Notes on the numbers.
-fn notes(model: &Model, found: &Influence) -> Vec<String> {
-    let mut notes = Vec::new();
-    let names = |agents: &[usize]| model.roster.list(agents);
-    let sources = &found.centrality.sources;
-    let inside: usize = sources.iter().map(|source| source.agents.len()).sum();
-    let agents = model.combination.agents();
-    if inside < agents || sources.len() > 1 {
-        let parts: Vec<String> =
-            sources.iter().map(|source| format!("{} ({})", names(&source.agents), percent(source.share))).collect();
-        notes.push(format!(
-            "the network is not strongly connected: in the long run every opinion comes from {}; agents outside ({}) have centrality 0 and are ordered by origin",
-            parts.join(" or "),
-            agents - inside
-        ));
-    }
-    // A weight moved by less than this in all is rounding.
-    if found.centrality.moved > 1e-9 {
-        notes.push(format!(
-            "weights were made non-negative and summing to one for the centrality; {} moved in all",
-            number(found.centrality.moved)
-        ));
-    }
-    let negative = found.negative();
-    if !negative.is_empty() {
-        notes.push(format!("* informativeness estimated below zero: {}", names(&negative)));
-    }
-    if let Some(posterior) = &model.diagnostics.posterior {
-        notes.extend(posterior_notes(posterior, &model.roster));
-    }
-    if found.share.is_none() {
-        notes.push("every estimated influence is zero, so there are no shares".into());
-    }
-    let (net, gross) =
-        found.influence.iter().fold((0.0, 0.0), |(net, gross), value| (net + value, gross + value.abs()));
-    if found.sign.is_some() {
-        notes.push(format!(
-            "some influences are negative: shares are taken over absolute influences and keep the sign (sum of absolute values {}, net sum {})",
-            number(gross),
-            number(net)
-        ));
-        if found.influence.iter().all(|value| *value <= 0.0) {
-            notes.push("no influence is positive: ranks follow the influence with its sign, so that the first agents are those with the weakest influence".to_owned());
-        }
-    }
-    notes
-}
-
-/// Notes on the draws of the posterior.
-fn posterior_notes(posterior: &Posterior, roster: &Roster) -> Vec<String> {
-    if !posterior.converged() {
-        return vec![format!(
-            "no intervals: the {} chains of the posterior have not converged after {} (smallest effective sample size {:.0}, {FEWEST_EFFECTIVE_DRAWS} needed; largest R-hat {:.3}, below {LARGEST_R_HAT} needed); more draws, more chains or more time would help",
-            posterior.chains,
-            count(posterior.draws, "draw"),
-            posterior.effective_size,
-            posterior.r_hat
-        )];
-    }
-    let mut notes = Vec::new();
-    if posterior.normal_approximation {
-        notes.push(
-            "intervals are from a normal approximation of the posterior, because the network is too large for chains; in simulated worlds 90 % intervals of centralities covered 78 to 81 %".to_owned(),
-        );
-    }
-    if posterior.information.is_empty() {
-        return notes;
-    }
-    let unknown = posterior.not_learned();
-    if unknown.len() == posterior.information.len() {
-        notes.push(
-            "the centralities repeat the graph: the beliefs tell nothing about how strongly any agent is heard"
-                .to_owned(),
-        );
-        return notes;
-    }
-    let note = format!(
-        "nothing was learned beyond the graph about how strongly {} of {} are heard: {}",
-        unknown.len(),
-        count(posterior.information.len(), "agent"),
-        roster.list(&unknown)
-    );
-    notes.extend((!unknown.is_empty()).then_some(note));
-    notes
-}
-
-/// A number of posts; files of version 0.1 have posts per step, which is another number, and is left out.
-fn post_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    let number = Option::<f64>::deserialize(from)?;
-    Ok(number.filter(|number| *number >= 0.0 && number.fract() == 0.0).map(|number| number as u64))
 }
 
 #[cfg(test)]

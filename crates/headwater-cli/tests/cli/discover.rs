@@ -217,7 +217,7 @@ fn everything_is_written_and_recorded() {
         assert!(keys.all(|key| header.contains(&key.as_str())), "{agent}");
     }
     let edges = place.read("a/edges.csv");
-    assert!(edges.starts_with("source,target,weight,p_value,significant\n"), "{edges}");
+    assert!(edges.starts_with("source,target,weight,p_value,significant,low,high\n"), "{edges}");
     let known = place.read("graph.csv");
     for edge in edges.lines().skip(1) {
         let ends = edge.split(',').take(2).collect::<Vec<_>>().join(",");

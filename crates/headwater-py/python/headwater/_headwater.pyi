@@ -373,7 +373,7 @@ class Discovery:
     def page(self) -> str:
         """The report page as HTML."""
     def edges(self) -> dict[str, _Column]:
-        """source, target, weight, and with the null test p_value and significant."""
+        """source, target, weight; with the null test p_value and significant; from a sampled posterior low, high, probability."""
     def beliefs(self) -> dict[str, _Column]:
         """time, agent, a column per hypothesis, posts."""
 

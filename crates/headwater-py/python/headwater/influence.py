@@ -66,7 +66,8 @@ class Ranking:
 
     @cached_property
     def edges(self) -> Frame | None:
-        """Edges with p-values, the smallest first; None without `null`."""
+        """Edges with p-values, the smallest first; None without `null`. With 90 % intervals `low` and `high`, and the
+        `probability` that there is such an edge, where the posterior was sampled."""
         return edges_frame(self.json.get("edges"), self._kind)
 
     @property
@@ -101,8 +102,13 @@ def edges_frame(edges: list[dict[str, Any]] | None, kind: str | None) -> Frame |
     """Rows of edges as a data frame."""
     if edges is None:
         return None
-    names = ("source", "target", "weight", "p_value", "significant")
-    return make_frame({name: [edge[name] for edge in edges] for name in names}, kind)
+    columns: dict[str, list[Any]] = {
+        name: [edge[name] for edge in edges] for name in ("source", "target", "weight", "p_value", "significant")
+    }
+    for name in ("low", "high", "probability"):
+        if any(name in edge for edge in edges):
+            columns[name] = [edge.get(name, float("nan")) for edge in edges]
+    return make_frame(columns, kind)
 
 
 def ranking(

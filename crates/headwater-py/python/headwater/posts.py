@@ -210,9 +210,9 @@ class Discovery:
 
     @cached_property
     def edges(self) -> Frame:
-        """The edges: source, target, weight, and with the permutation test p_value and significant, the smallest p-value
-        first; otherwise, where the posterior was sampled, low and high (90 %), and the probability that there is such an edge
-        where edges may be absent."""
+        """The edges: source, target, weight; with the permutation test p_value and significant, the smallest p-value first;
+        where the posterior was sampled low and high (90 %), and the probability that there is such an edge where edges may
+        be absent."""
         return make_frame(self._compiled.edges(), self._kind)
 
     @cached_property
