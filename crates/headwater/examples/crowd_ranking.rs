@@ -5,25 +5,14 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its tables")]
 
+mod ranks;
+
 use headwater::learn::state_space::StateSpaceParams;
 use headwater::model::WeightKind;
 use headwater::simulate::crowd::{Crowd, crowd};
 use headwater::{Method, fit, progress::Progress};
+use ranks::rank_correlation;
 use std::time::Instant;
-
-fn positions(values: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
-    let mut positions = vec![0; values.len()];
-    order.iter().enumerate().for_each(|(position, &agent)| positions[agent] = position + 1);
-    positions
-}
-
-fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
-    let distance: f64 = positions(a).iter().zip(positions(b)).map(|(a, b)| (*a as f64 - b as f64).powi(2)).sum();
-    let count = a.len() as f64;
-    1.0 - 6.0 * distance / (count * (count * count - 1.0))
-}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -6,12 +6,15 @@
 
 #![expect(clippy::print_stdout, reason = "a study prints its tables")]
 
+mod ranks;
+
 use headwater::influence::signed_shares;
 use headwater::learn::posterior;
 use headwater::learn::state_space::{StateSpaceLearner, StateSpaceParams};
 use headwater::model::WeightKind;
 use headwater::simulate::noisy::{NoisyWorld, noisy};
 use headwater::{Model, Ranking};
+use ranks::{positions, rank_correlation};
 use std::time::Instant;
 
 /// Rates of posting that leave six bins of ten without a post.
@@ -50,20 +53,6 @@ fn world(name: &str) -> Option<NoisyWorld> {
         "strengths-100" => NoisyWorld { agents: 100, edge_probability: 0.1, steps: 300, ..strengths },
         _ => return None,
     })
-}
-
-fn positions(values: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
-    let mut positions = vec![0; values.len()];
-    order.iter().enumerate().for_each(|(position, &agent)| positions[agent] = position + 1);
-    positions
-}
-
-fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
-    let distance: f64 = positions(a).iter().zip(positions(b)).map(|(a, b)| (*a as f64 - b as f64).powi(2)).sum();
-    let count = a.len() as f64;
-    1.0 - 6.0 * distance / (count * (count * count - 1.0))
 }
 
 fn measure(params: &NoisyWorld) -> Result<Covered, headwater::Error> {

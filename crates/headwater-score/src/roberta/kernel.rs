@@ -219,8 +219,8 @@ impl NullaryFnOnce for Attend<'_> {
         for head in 0..heads {
             let from = head * size;
             // Scores: queries times keys transposed.
-            pack_rows(&mut space.left, asking, size, |row| &queries[row * width + from..][..size]);
-            pack_transposed(&mut space.right, size, tokens, |column| &pairs[column * 2 * width + from..][..size]);
+            pack::<ROWS>(&mut space.left, asking, size, |row| &queries[row * width + from..][..size]);
+            pack::<COLUMNS>(&mut space.right, tokens, size, |column| &pairs[column * 2 * width + from..][..size]);
             let padded = tokens.next_multiple_of(COLUMNS);
             space.shares.resize(rows * padded, 0.0);
             product(&space.left, &space.right, size, padded, &mut space.shares);
@@ -229,7 +229,7 @@ impl NullaryFnOnce for Attend<'_> {
             }
             // Context: shares times values.
             let shares = &space.shares;
-            pack_rows(&mut space.left, asking, tokens, |row| &shares[row * padded..][..tokens]);
+            pack::<ROWS>(&mut space.left, asking, tokens, |row| &shares[row * padded..][..tokens]);
             pack_columns(&mut space.right, tokens, size, |at| &pairs[at * 2 * width + width + from..][..size]);
             let padded = size.next_multiple_of(COLUMNS);
             space.found.resize(rows * padded, 0.0);
@@ -241,15 +241,15 @@ impl NullaryFnOnce for Attend<'_> {
     }
 }
 
-/// Rows in panels of [`ROWS`], the panel's rows side by side.
+/// Lines in panels of `WIDTH` that lie side by side: rows of the left factor ([`ROWS`]) or columns of the right one ([`COLUMNS`]).
 #[inline(always)]
-fn pack_rows<'a>(to: &mut Vec<f32>, rows: usize, depth: usize, row: impl Fn(usize) -> &'a [f32]) {
+fn pack<'a, const WIDTH: usize>(to: &mut Vec<f32>, lines: usize, depth: usize, line: impl Fn(usize) -> &'a [f32]) {
     to.clear();
-    to.resize(rows.next_multiple_of(ROWS) * depth, 0.0);
-    for (block, panel) in to.chunks_exact_mut(ROWS * depth).enumerate() {
-        for offset in 0..ROWS.min(rows - block * ROWS) {
-            let row = row(block * ROWS + offset);
-            for (slots, value) in panel.chunks_exact_mut(ROWS).zip(row) {
+    to.resize(lines.next_multiple_of(WIDTH) * depth, 0.0);
+    for (block, panel) in to.chunks_exact_mut(WIDTH * depth).enumerate() {
+        for offset in 0..WIDTH.min(lines - block * WIDTH) {
+            let line = line(block * WIDTH + offset);
+            for (slots, value) in panel.chunks_exact_mut(WIDTH).zip(line) {
                 slots[offset] = *value;
             }
         }
@@ -264,21 +264,6 @@ fn pack_columns<'a>(to: &mut Vec<f32>, depth: usize, columns: usize, line: impl 
     for at in 0..depth {
         for (block, part) in line(at).chunks(COLUMNS).enumerate() {
             to[(block * depth + at) * COLUMNS..][..part.len()].copy_from_slice(part);
-        }
-    }
-}
-
-/// The same from the columns themselves.
-#[inline(always)]
-fn pack_transposed<'a>(to: &mut Vec<f32>, depth: usize, columns: usize, column: impl Fn(usize) -> &'a [f32]) {
-    to.clear();
-    to.resize(columns.next_multiple_of(COLUMNS) * depth, 0.0);
-    for (block, panel) in to.chunks_exact_mut(COLUMNS * depth).enumerate() {
-        for offset in 0..COLUMNS.min(columns - block * COLUMNS) {
-            let column = column(block * COLUMNS + offset);
-            for (slots, value) in panel.chunks_exact_mut(COLUMNS).zip(column) {
-                slots[offset] = *value;
-            }
         }
     }
 }
@@ -344,9 +329,9 @@ mod tests {
         let b = matrix(depth, columns, &value);
         let turned = matrix(columns, depth, &|column, at| value(at, column));
         let (mut left, mut right, mut other) = (vec![], vec![], vec![]);
-        pack_rows(&mut left, rows, depth, |row| &a[row * depth..][..depth]);
+        pack::<ROWS>(&mut left, rows, depth, |row| &a[row * depth..][..depth]);
         pack_columns(&mut right, depth, columns, |at| &b[at * columns..][..columns]);
-        pack_transposed(&mut other, depth, columns, |column| &turned[column * depth..][..depth]);
+        pack::<COLUMNS>(&mut other, columns, depth, |column| &turned[column * depth..][..depth]);
         assert_eq!(right, other);
         let padded = columns.next_multiple_of(COLUMNS);
         let mut found = vec![0.0; rows.next_multiple_of(ROWS) * padded];
