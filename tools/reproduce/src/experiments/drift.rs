@@ -98,7 +98,7 @@ pub(crate) fn topology(context: &ExperimentContext<'_>) -> Result<ExperimentResu
         authors,
         formula: reached.collect::<Vec<_>>().join("; ") + " (mean over the second half)",
         ours: format!(
-            "{detected} of {changes} changes detected, median delay {} steps (at most {}); {false_alarms} false alarms; error {}",
+            "{detected} of {changes} changes detected, median delay in steps {} (at most {}); {false_alarms} false alarms; error {}",
             delays.median,
             delays.high,
             number(ours.median)
@@ -184,7 +184,7 @@ pub(crate) fn state(context: &ExperimentContext<'_>) -> Result<ExperimentResult,
             number(end.median)
         ),
         ours: format!(
-            "detected in {detected} of {changes} simulations, median delay {} steps (at most {}); {false_alarms} false alarms; error at most {}",
+            "detected in {detected} of {changes} simulations, median delay in steps {} (at most {}); {false_alarms} false alarms; error at most {}",
             delays.median,
             delays.high,
             number(ours.high)
