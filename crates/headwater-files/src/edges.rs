@@ -39,7 +39,7 @@ pub fn edges_from_reader(from: impl Read, path: &Path) -> Result<Edges, Error> {
     let column = |name: &str| header.iter().position(|header| header.trim().eq_ignore_ascii_case(name));
     let (Some(source), Some(target)) = (column("source"), column("target")) else {
         let met = header.iter().collect::<Vec<_>>().join(",");
-        return Err(Error::place(path, "line 1", format!("columns are {met:?}; wanted source,target[,weight]")));
+        return Err(Error::place(path, "line 1", format!("columns are {met:?}; expected source,target[,weight]")));
     };
     let weight = column("weight");
     let rows = reader.records().map(|record| {
@@ -74,7 +74,7 @@ fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result
         for (name, column) in [(&source, "source"), (&target, "target")] {
             if name.is_empty() {
                 let place = format!("line {line}, column {column}");
-                return Err(Error::place(path, place, "is empty; an agent's name is wanted"));
+                return Err(Error::place(path, place, "is empty; an agent's name is expected"));
             }
         }
         let weight = match weight {
@@ -82,7 +82,7 @@ fn collect(path: &Path, raw: impl Iterator<Item = Result<Raw, Error>>) -> Result
                 return Err(Error::place(
                     path,
                     format!("line {line}, column weight"),
-                    format!("met {text}; a weight must be a number of at least 0"),
+                    format!("found {text}; a weight must be a number of at least 0"),
                 ));
             }
             weight => weight.map(|(weight, _)| weight),
@@ -330,7 +330,7 @@ mod tests {
         let say = |text: &str| read(text).unwrap_err().to_string();
         assert!(say("from,to\na,b\n").contains("line 1: columns are \"from,to\""));
         assert!(say("source,target\na,\n").contains("line 2, column target: is empty"));
-        assert!(say("source,target,weight\na,b,-1\n").contains("line 2, column weight: met \"-1\""));
+        assert!(say("source,target,weight\na,b,-1\n").contains("line 2, column weight: found \"-1\""));
         assert!(say("source,target,weight\na,b,1\na,b,1\n").contains("already on line 2"));
         assert!(say("source,target,weight\na,b,1\nb,a,\n").contains("line 3, column weight: is empty"));
         assert!(say("source,target\n").contains("holds no edges"));

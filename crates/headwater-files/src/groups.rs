@@ -23,7 +23,7 @@ pub fn read_groups(path: &Path) -> Result<Groups, Error> {
     let column = |name: &str| header.iter().position(|header| header.trim() == name);
     let (Some(agent), Some(group)) = (column("agent").or_else(|| column("user")), column("group")) else {
         let met = header.iter().collect::<Vec<_>>().join(",");
-        return Err(Error::place(path, "line 1", format!("columns are {met:?}; wanted agent,group")));
+        return Err(Error::place(path, "line 1", format!("columns are {met:?}; expected agent,group")));
     };
     let mut of: HashMap<String, String> = HashMap::new();
     for record in reader.records() {
@@ -34,7 +34,7 @@ pub fn read_groups(path: &Path) -> Result<Groups, Error> {
         let line = record.position().map_or(0, |position| position.line());
         let [agent, group] = [agent, group].map(|column| record.get(column).unwrap_or_default().trim());
         if agent.is_empty() || group.is_empty() {
-            return Err(Error::place(path, format!("line {line}"), "an agent and its group are wanted"));
+            return Err(Error::place(path, format!("line {line}"), "an agent and its group are expected"));
         }
         if of.insert(agent.to_owned(), group.to_owned()).is_some_and(|before| before != group) {
             return Err(Error::place(
@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let said = |text: &str| read(text).unwrap_err().to_string();
-        assert!(said("name,party\na,red\n").contains("wanted agent,group"));
+        assert!(said("name,party\na,red\n").contains("expected agent,group"));
         assert!(said("agent,group\na,red\na,blue\n").contains("line 3: a is in another group already"));
-        assert!(said("agent,group\n,red\n").contains("line 2: an agent and its group are wanted"));
+        assert!(said("agent,group\n,red\n").contains("line 2: an agent and its group are expected"));
         let strangers = read("agent,group\nz,red\n").unwrap().among(&Roster::numbered(2, 2).unwrap());
         assert!(strangers.unwrap_err().to_string().contains("names none of the agents"));
     }

@@ -90,7 +90,7 @@ impl NpyHeader {
         };
         let descr = value("descr")?;
         let descr = descr.strip_prefix('\'').and_then(|rest| rest.split('\'').next()).unwrap_or(descr);
-        let wanted = || format!("holds {descr:?}; float64 or float32 is wanted");
+        let wanted = || format!("holds {descr:?}; float64 or float32 is expected");
         let (order, kind) = descr.split_at_checked(1).ok_or_else(wanted)?;
         let kind = match kind {
             "f8" => NpyType::Float64,

@@ -137,13 +137,13 @@ fn bad_episodes_are_refused_with_their_place() {
     let said = refused(&(pair("x") + &row("x", "1", "b")));
     assert!(said.contains("line 4") && said.contains("at time 1 of episode \"x\"; keep one"), "{said}");
     let said = refused(&(pair("x") + &row("", "1", "c")));
-    assert!(said.contains("line 4, column episode") && said.contains("is empty; a name is wanted"), "{said}");
+    assert!(said.contains("line 4, column episode") && said.contains("is empty; a name is expected"), "{said}");
     let said = refused(&(pair("x") + &row("  ", "1", "c")));
     assert!(said.contains("line 4, column episode"), "{said}");
     let said = refused(&(pair("x") + &row("y", "7", "a")));
     assert!(said.contains("episode \"y\": it has a single time step"), "{said}");
     let said = refused(&(pair("x") + &row("y", "2024-05-01T00:00:00Z", "a")));
-    assert!(said.contains("wanted a step number, as in the rows before"), "{said}");
+    assert!(said.contains("expected a step number, as in the rows before"), "{said}");
     let said = refused(&(row("x", "0", "a") + &row("x", "1", "a")));
     assert!(said.contains("a network needs at least 2"), "{said}");
     let said = refused(&(pair("x") + &row("y", "0", "a") + &row("y", "90000000", "a")));
@@ -152,5 +152,5 @@ fn bad_episodes_are_refused_with_their_place() {
     let many: String = (0..3000).map(|number| row(&format!("e{number}"), "0", "a")).collect();
     assert!(refused(&(many + &pair("x"))).contains("single time step"));
     let nameless = written(folder.path(), "n.csv", "episode,time,agent\nx,0,a\n");
-    assert!(read_beliefs(&nameless, false).unwrap_err().to_string().contains("0 hypothesis column(s) met"));
+    assert!(read_beliefs(&nameless, false).unwrap_err().to_string().contains("0 hypothesis column(s) found"));
 }

@@ -80,14 +80,17 @@ const TWO: &str = "time,agent,yes,no\n0,a,0.5,0.5\n0,b,0.4,0.6\n";
 #[test]
 fn csv_problems_are_named() {
     let cases = [
-        ("1,a,0.5,-0.5\n", "line 4, column no: met -0.5; a probability must not be negative"),
-        ("1,a,NaN,0.5\n", "line 4, column yes: met NaN"),
+        ("1,a,0.5,-0.5\n", "line 4, column no: found -0.5; a probability must not be negative"),
+        ("1,a,NaN,0.5\n", "line 4, column yes: found NaN"),
         ("1,a,0.5,0.4\n", "line 4, column yes…no: the probabilities sum to 0.9"),
         ("0,a,0.5,0.5\n", "line 4: agent \"a\" already has a belief at time 0"),
-        ("1,a,happy,0.5\n", "line 4, column yes: met \"happy\", which is not a number"),
-        ("1,a,,0.5\n", "line 4, column yes: met \"\", which is not a number"),
+        ("1,a,happy,0.5\n", "line 4, column yes: found \"happy\", which is not a number"),
+        ("1,a,,0.5\n", "line 4, column yes: found \"\", which is not a number"),
         ("1,a,0.5\n", "line 4: has 3 cells where the header has 4"),
-        ("2024-01-01T00:00:00Z,a,0.5,0.5\n", "line 4, column time: met \"2024-01-01T00:00:00Z\"; wanted a step number"),
+        (
+            "2024-01-01T00:00:00Z,a,0.5,0.5\n",
+            "line 4, column time: found \"2024-01-01T00:00:00Z\"; expected a step number",
+        ),
         ("soon,a,0.5,0.5\n", "line 4, column time"),
         ("1,,0.5,0.5\n", "line 4, column agent: is empty"),
         ("1,a,1,0\n1,b,1,0\n", "line 4: 2 of 8 probabilities are zero"),
@@ -100,11 +103,11 @@ fn csv_problems_are_named() {
     let whole = [
         ("", "there is no column \"time\""),
         ("time,agent,yes,no\n", "holds no beliefs"),
-        ("time,agent,yes\n0,a,1\n", "line 1: 1 hypothesis column(s) met (yes)"),
+        ("time,agent,yes\n0,a,1\n", "line 1: 1 hypothesis column(s) found (yes)"),
         ("when,agent,yes,no\n0,a,1,0\n", "there is no column \"time\" among \"when,agent,yes,no\""),
-        ("time,agent,yes,no\n0,a,0.5,0.5\n1,a,0.5,0.5\n", "1 agent(s) met"),
+        ("time,agent,yes,no\n0,a,0.5,0.5\n1,a,0.5,0.5\n", "1 agent(s) found"),
         ("time,agent,yes,yes\n0,a,0.5,0.5\n0,b,0.5,0.5\n", "named twice"),
-        ("time,agent,yes,no,posts\n0,a,0.5,0.5,-1\n", "line 2, column posts: met \"-1\""),
+        ("time,agent,yes,no,posts\n0,a,0.5,0.5,-1\n", "line 2, column posts: found \"-1\""),
         ("time,agent,yes,no,posts\n0,a,0.5,0.5,0\n0,b,0.5,0.5,1\n", "these agents never speak: a"),
     ];
     for (content, wanted) in whole {
@@ -217,10 +220,10 @@ fn array_problems_are_named() {
         let body: Vec<u8> = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
         read_beliefs(&npy(&folder, "<f8", false, shape, &body), false).unwrap_err().to_string()
     };
-    assert!(say("(1, 2, 2)", &[0.5, 0.5, 0.5, -0.5]).contains("cell [0, 1]: hypothesis h1: met -0.5"));
-    assert!(say("(1, 2, 2)", &[0.5, 0.5, 0.5, f64::NAN]).contains("cell [0, 1]: hypothesis h1: met NaN"));
+    assert!(say("(1, 2, 2)", &[0.5, 0.5, 0.5, -0.5]).contains("cell [0, 1]: hypothesis h1: found -0.5"));
+    assert!(say("(1, 2, 2)", &[0.5, 0.5, 0.5, f64::NAN]).contains("cell [0, 1]: hypothesis h1: found NaN"));
     assert!(say("(1, 2, 2)", &[0.5, 0.5, f64::NAN, f64::NAN]).contains("never speak: 1"));
-    assert!(say("(4,)", &[0.5; 4]).contains("has shape [4]; wanted (T, N, number of hypotheses)"));
+    assert!(say("(4,)", &[0.5; 4]).contains("has shape [4]; expected (T, N, number of hypotheses)"));
     assert!(say("(4, 1, 1)", &[1.0; 4]).contains("1 hypothesis column(s)"));
     assert!(say("(0, 2, 2)", &[]).contains("no time steps"));
     assert!(say("(99999999999, 99999999999, 2)", &[0.5]).contains("truncated or damaged"));
@@ -353,8 +356,8 @@ fn arrays_in_memory_pass_the_same_door() {
     assert_eq!(beliefs_from_frames(name, (40, 6, 4), true, None, read).unwrap().panel, from_disk);
     let names = (("abcdef".chars().map(String::from)).collect(), ["r", "s"].map(String::from).to_vec());
     let problem = beliefs_from_frames(name, (40, 6, 4), true, Some(names), read).unwrap_err().to_string();
-    assert_eq!(problem, "beliefs: names: met 6 agents and 2 hypotheses, wanted 6 and 5");
-    assert_eq!(sides(&[3, 4], false).unwrap_err(), "shape [3, 4]; wanted (T, N, number of hypotheses)");
+    assert_eq!(problem, "beliefs: names: found 6 agents and 2 hypotheses, expected 6 and 5");
+    assert_eq!(sides(&[3, 4], false).unwrap_err(), "shape [3, 4]; expected (T, N, number of hypotheses)");
 }
 
 #[test]
@@ -365,7 +368,7 @@ fn edges_in_memory_pass_the_same_checks() {
     assert_eq!(Edges::from_rows(name, [edge("a", "b", None), edge("a", "b", None)]).unwrap().repeated, 1);
     assert_eq!(say(vec![]), "graph: holds no edges");
     assert!(say(vec![edge("a", "", None)]).contains("graph, line 1, column target: is empty"));
-    assert!(say(vec![edge("a", "b", Some(f64::NAN))]).contains("line 1, column weight: met NaN"));
+    assert!(say(vec![edge("a", "b", Some(f64::NAN))]).contains("line 1, column weight: found NaN"));
     assert!(say(vec![edge("a", "b", Some(1.0)), edge("a", "b", Some(1.0))]).contains("is already on line 1"));
 }
 

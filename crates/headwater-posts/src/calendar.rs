@@ -47,13 +47,13 @@ impl FromStr for Bin {
             _ if text.parse::<f64>().is_ok() => {
                 let units = text.parse::<f64>().ok().map(|units| (units * MILLIONTHS).round());
                 let units = units.filter(|units| *units >= 1.0 && *units <= 1e15).map(|units| Bin::Units(units as i64));
-                units.ok_or_else(|| format!("met {text:?}; wanted a positive number such as 1 or 0.5"))
+                units.ok_or_else(|| format!("found {text:?}; expected a positive number such as 1 or 0.5"))
             }
             _ => {
                 let hours = text.strip_suffix('h').and_then(|hours| hours.parse().ok());
                 hours.filter(|hours| (1..=MOST_HOURS).contains(hours)).map(Bin::Hours).ok_or_else(|| {
                     format!(
-                        "met {text:?}; wanted hour, day, week, a number of hours such as 6h (at most {MOST_HOURS}h), or a plain number where times are plain numbers"
+                        "found {text:?}; expected hour, day, week, a number of hours such as 6h (at most {MOST_HOURS}h), or a plain number where times are plain numbers"
                     )
                 })
             }

@@ -85,7 +85,7 @@ pub enum Error {
         preset: Preset,
     },
     /// A text in an encoding that is not known.
-    #[error("{}: is not UTF-8 text, and its encoding is not certain; wanted UTF-8, UTF-16 or Windows-1252", path.display())]
+    #[error("{}: is not UTF-8 text, and its encoding is not certain; expected UTF-8, UTF-16 or Windows-1252", path.display())]
     Encoding {
         /// The file.
         path: PathBuf,

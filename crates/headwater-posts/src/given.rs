@@ -60,7 +60,7 @@ impl std::str::FromStr for ScoreRange {
         let ends = text
             .split_once("..")
             .and_then(|(low, high)| ScoreRange::new(low.trim().parse().ok()?, high.trim().parse().ok()?));
-        ends.ok_or_else(|| format!("met {text:?}; wanted the lowest and the highest score, such as -1..1"))
+        ends.ok_or_else(|| format!("found {text:?}; expected the lowest and the highest score, such as -1..1"))
     }
 }
 
@@ -81,26 +81,26 @@ pub(crate) fn given(scores: &Scores, wanted: Wanted, range: ScoreRange) -> Resul
         let value = text.trim().parse::<f64>().ok().filter(|value| (0.0..=1.0).contains(value));
         value.ok_or_else(|| {
             let shown: String = text.chars().take(40).collect();
-            format!("column {name}: met {shown:?}; wanted a probability from 0 to 1")
+            format!("column {name}: found {shown:?}; expected a probability from 0 to 1")
         })
     };
     if let Scores { negative: Some(negative), neutral: Some(neutral), positive: Some(positive), .. } = scores {
         let classes = [number("negative", negative)?, number("neutral", neutral)?, number("positive", positive)?];
         let sum: f64 = classes.iter().sum();
         if (sum - 1.0).abs() > SUM_TOLERANCE {
-            return Err(format!("columns negative, neutral, positive: they sum to {sum}; wanted 1").into());
+            return Err(format!("columns negative, neutral, positive: they sum to {sum}; expected 1").into());
         }
         let [negative, neutral, positive] = classes.map(|class| class / sum);
         return Ok(Given::Classes(Sentiment { negative, neutral, positive }));
     }
     let wanted_score = if range == ScoreRange::default() {
-        "wanted a probability from 0 to 1".to_owned()
+        "expected a probability from 0 to 1".to_owned()
     } else {
-        format!("wanted a score from {} to {}", range.low, range.high)
+        format!("expected a score from {} to {}", range.low, range.high)
     };
     match &scores.score {
         _ if wanted == Wanted::Classes => {
-            Err("columns negative, neutral, positive: one is empty; wanted three probabilities".to_owned().into())
+            Err("columns negative, neutral, positive: one is empty; expected three probabilities".to_owned().into())
         }
         Some(score) => {
             let number = score.trim().parse::<f64>().ok();
@@ -110,7 +110,7 @@ pub(crate) fn given(scores: &Scores, wanted: Wanted, range: ScoreRange) -> Resul
                     Some(number) if number.is_finite() => RowProblem::ScoreRange,
                     _ => RowProblem::Row,
                 };
-                RowError::new(problem, format!("column score: met {shown:?}; {wanted_score}"))
+                RowError::new(problem, format!("column score: found {shown:?}; {wanted_score}"))
             })
         }
         None => Err(format!("column score: is empty; {wanted_score}").into()),
@@ -134,7 +134,7 @@ mod tests {
             of(["0.25", "0.2", "0.5", "0.3"]),
             Ok(Given::Classes(Sentiment { negative: 0.2, neutral: 0.5, positive: 0.3 }))
         );
-        assert!(of(["2", "", "", ""]).unwrap_err().contains("met \"2\""));
+        assert!(of(["2", "", "", ""]).unwrap_err().contains("found \"2\""));
         assert!(of(["NaN", "", "", ""]).unwrap_err().contains("NaN"));
         assert!(of(["", "0.5", "", ""]).unwrap_err().contains("column score: is empty"));
         assert!(of(["", "0.5", "0.5", "0.5"]).unwrap_err().contains("sum to 1.5"));
@@ -151,7 +151,7 @@ mod tests {
         }
         let outside = of("-0.5", ScoreRange::default()).unwrap_err();
         assert_eq!(outside.problem, RowProblem::ScoreRange);
-        assert!(of("1.5", range).unwrap_err().reason.ends_with("wanted a score from -1 to 1"));
+        assert!(of("1.5", range).unwrap_err().reason.ends_with("expected a score from -1 to 1"));
         assert_eq!(of("great", range).unwrap_err().problem, RowProblem::Row);
         for wrong in ["1..-1", "1", "..", "0..inf", "a..b"] {
             assert!(wrong.parse::<ScoreRange>().is_err(), "{wrong}");

@@ -388,8 +388,8 @@ impl PostDraft {
             format!("column {name}: is empty")
         };
         let user = self.user.map(|user| user.trim().to_owned()).filter(|user| !user.is_empty());
-        let user = user.ok_or_else(|| format!("{}; a name is wanted", missing(0)))?;
-        let time = self.time.ok_or_else(|| format!("{}; a time is wanted", missing(1)))?;
+        let user = user.ok_or_else(|| format!("{}; a name is expected", missing(0)))?;
+        let time = self.time.ok_or_else(|| format!("{}; a time is expected", missing(1)))?;
         let time = mapping.times.parse(&time, &mapping.names[1][0])?;
         let text = match self.text {
             Some(text) => text,

@@ -117,7 +117,7 @@ impl FollowGraph {
         if head.iter().all(u8::is_ascii_whitespace) {
             return Err(Error::file(
                 path,
-                "is empty; wanted CSV with the columns source,target: who is followed, by whom",
+                "is empty; expected CSV with the columns source,target: who is followed, by whom",
             ));
         }
         let mut reader = csv::ReaderBuilder::new()
@@ -134,7 +134,7 @@ impl FollowGraph {
         let column = |name: &str| header.iter().position(|found| found.trim() == name);
         let (Some(source), Some(target)) = (column("source"), column("target")) else {
             let met = header.iter().collect::<Vec<_>>().join(",");
-            return Err(line_error(1, format!("columns are {met:?}; wanted source,target")));
+            return Err(line_error(1, format!("columns are {met:?}; expected source,target")));
         };
         let mut names: IndexSet<Box<str>> = IndexSet::new();
         let mut edges: Vec<(u32, u32)> = Vec::new();
@@ -145,7 +145,7 @@ impl FollowGraph {
             let mut account = |column: usize, name: &str| -> Result<u32, Error> {
                 let text = record.get(column).map(str::trim).filter(|text| !text.is_empty());
                 let text =
-                    text.ok_or_else(|| line_error(line, format!("column {name}: is empty; a name is wanted")))?;
+                    text.ok_or_else(|| line_error(line, format!("column {name}: is empty; a name is expected")))?;
                 Ok(match names.get_index_of(text) {
                     Some(index) => index,
                     None => names.insert_full(text.into()).0,
@@ -162,7 +162,10 @@ impl FollowGraph {
             }
         }
         if edges.is_empty() {
-            return Err(Error::file(path, "holds no edges; wanted rows below source,target: who is followed, by whom"));
+            return Err(Error::file(
+                path,
+                "holds no edges; expected rows below source,target: who is followed, by whom",
+            ));
         }
         Ok(FollowGraph::new(names, edges, selves))
     }
@@ -271,7 +274,7 @@ impl FollowGraph {
         let (component, larger) = self.component(&within, hub);
         if component.len() < 2 {
             let problem = format!(
-                "is strongly connected with nobody among the {} accounts within the limits; wanted a hub that hears some of those who hear it",
+                "is strongly connected with nobody among the {} accounts within the limits; expected a hub that follows some of its followers",
                 within.len()
             );
             return Err(Error::Account { account: self.name(hub).to_owned(), problem });
@@ -344,7 +347,7 @@ pub fn read_facts(path: &Path) -> Result<AccountFacts, Error> {
     let (user, followers, posts) = (column("user"), column("followers"), column("posts"));
     let (Some(user), true) = (user, followers.is_some() || posts.is_some()) else {
         let met = header.iter().collect::<Vec<_>>().join(",");
-        return Err(Error::file(path, format!("columns are {met:?}; wanted user and followers, posts, or both")));
+        return Err(Error::file(path, format!("columns are {met:?}; expected user and followers, posts, or both")));
     };
     let mut facts = AccountFacts::default();
     for record in reader.records() {
@@ -361,7 +364,7 @@ pub fn read_facts(path: &Path) -> Result<AccountFacts, Error> {
             };
             let number = text.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.fract() == 0.0);
             let Some(number) = number else {
-                let problem = format!("column {title}: met {text:?}; wanted a whole number");
+                let problem = format!("column {title}: found {text:?}; expected a whole number");
                 return Err(Error::Line { path: path.to_owned(), line, problem });
             };
             known.insert(name.to_owned(), number as u64);

@@ -30,7 +30,7 @@ impl FromStr for MaxBad {
         match (percent, text.parse()) {
             (Some(Ok(percent)), _) if (0.0..=100.0).contains(&percent) => Ok(MaxBad::Share(percent / 100.0)),
             (None, Ok(count)) => Ok(MaxBad::Count(count)),
-            _ => Err(format!("met {text:?}; wanted a share such as 1%, or a number of rows")),
+            _ => Err(format!("found {text:?}; expected a share such as 1%, or a number of rows")),
         }
     }
 }

@@ -254,7 +254,7 @@ impl<'a> Parser<'a> {
     fn one(&mut self) -> Result<Query, Error> {
         let Some(token) = self.peek() else {
             let end = self.text.trim_end().chars().count() + 1;
-            return Err(self.error(end, "the query ends where a term is wanted"));
+            return Err(self.error(end, "the query ends where a term is expected"));
         };
         self.next += 1;
         match &token.kind {
@@ -277,9 +277,9 @@ impl<'a> Parser<'a> {
                 }
                 Err(self.error(token.column, "this parenthesis is never closed; close it with )"))
             }
-            QueryTokenKind::Close => Err(self.error(token.column, "a term is wanted before this parenthesis")),
-            QueryTokenKind::And => Err(self.error(token.column, "a term is wanted before AND")),
-            QueryTokenKind::Or => Err(self.error(token.column, "a term is wanted before OR")),
+            QueryTokenKind::Close => Err(self.error(token.column, "a term is expected before this parenthesis")),
+            QueryTokenKind::And => Err(self.error(token.column, "a term is expected before AND")),
+            QueryTokenKind::Or => Err(self.error(token.column, "a term is expected before OR")),
         }
     }
 }
@@ -380,8 +380,8 @@ mod tests {
         assert!(said("a NOT b").starts_with("topic, column 3: two terms"));
         assert!(said("a and b").starts_with("topic, column 3: write AND in capitals"));
         assert!(said("a AND").starts_with("topic, column 6: the query ends"));
-        assert!(said("OR a").starts_with("topic, column 1: a term is wanted before OR"));
-        assert!(said("()").starts_with("topic, column 2: a term is wanted before this"));
+        assert!(said("OR a").starts_with("topic, column 1: a term is expected before OR"));
+        assert!(said("()").starts_with("topic, column 2: a term is expected before this"));
         assert!(said("é AND \"open").starts_with("topic, column 7: this quote"));
         assert!(said("a OR \" \"").starts_with("topic, column 6: there is nothing between"));
         assert!(said("a*b").starts_with("topic, column 2: a * can only end"));

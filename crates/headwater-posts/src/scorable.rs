@@ -165,7 +165,7 @@ fn keys(input: &PostsInput) -> Result<Vec<String>, Error> {
             }
             if keys.len() > MOST_KEYS {
                 let problem = format!(
-                    "has more than {MOST_KEYS} different keys, and each would be a column; wanted posts with the same keys"
+                    "has more than {MOST_KEYS} different keys, and each would be a column; expected posts with the same keys"
                 );
                 return Err(Error::file(input.name(), problem));
             }

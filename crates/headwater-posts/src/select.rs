@@ -49,7 +49,7 @@ impl std::str::FromStr for Moment {
         let number = text.parse::<f64>().ok().map(|number| (number * MILLIONTHS).round());
         let number = number.filter(|number| number.abs() <= LARGEST_NUMBER).map(|number| Moment::Number(number as i64));
         number.ok_or_else(|| {
-            format!("met {text:?}; wanted a date such as 2024-05-01, or a number where times are plain numbers")
+            format!("found {text:?}; expected a date such as 2024-05-01, or a number where times are plain numbers")
         })
     }
 }
@@ -121,7 +121,7 @@ impl Topic {
                     date => match date.parse().map_err(|problem| wrong(offset, problem))? {
                         // A topic is limited by dates only.
                         Moment::Number(_) => {
-                            Err(wrong(offset, format!("met {date:?}; wanted a date such as 2024-05-01")))
+                            Err(wrong(offset, format!("found {date:?}; expected a date such as 2024-05-01")))
                         }
                         moment => Ok(Some(moment)),
                     },
@@ -156,7 +156,7 @@ pub fn read_users(path: &Path) -> Result<HashSet<String>, Error> {
                 if found.is_none() && record.len() > 1 {
                     let found = headwater::words::list(record.iter());
                     let problem =
-                        format!("there is no column \"user\" among {found}; wanted one, or one name per line");
+                        format!("there is no column \"user\" among {found}; expected one, or one name per line");
                     return Err(Error::file(path, problem));
                 }
                 column = Some(found.unwrap_or(0));
@@ -172,7 +172,7 @@ pub fn read_users(path: &Path) -> Result<HashSet<String>, Error> {
         }
     }
     if names.is_empty() {
-        return Err(Error::file(path, "names no users; wanted a column \"user\", or one name per line"));
+        return Err(Error::file(path, "names no users; expected a column \"user\", or one name per line"));
     }
     Ok(names)
 }
@@ -341,7 +341,7 @@ mod tests {
         assert!(selector.keep(&post("Biden", "2021-01-20T00:00:00Z")));
         assert_eq!(selector.dropped, Dropped { topic: 2, ..Dropped::default() });
         let said = |text: &str| Topic::parse(text, &TimeZone::UTC).unwrap_err().to_string();
-        assert!(said("biden@2021..").starts_with("topic, column 7: met \"2021\""));
+        assert!(said("biden@2021..").starts_with("topic, column 7: found \"2021\""));
         assert!(said("biden@2021-02-01..2021-01-01").contains("wrong way round"));
         assert!(said("(biden@2021-01-01..").contains("never closed"));
         assert_eq!(topic("@potus"), Topic { query: Query::parse("@potus").unwrap(), window: i64::MIN..i64::MAX });

@@ -69,7 +69,7 @@ impl<'py> Numbers<'py> {
         match array.extract() {
             Ok(array) => Ok(Numbers::Single(array)),
             Err(_) => Err(PyTypeError::new_err(format!(
-                "beliefs: met {}; wanted a numpy array of float64 or float32 numbers",
+                "beliefs: found {}; expected a numpy array of float64 or float32 numbers",
                 array.get_type().name()?
             ))),
         }
@@ -165,7 +165,7 @@ pub(crate) fn marks<'a>(
     let marks = silent.as_array();
     if marks.dim() != (steps, agents) {
         return Err(PyValueError::new_err(format!(
-            "{BELIEFS}: marks of silence have shape {:?}; wanted ({steps}, {agents})",
+            "{BELIEFS}: marks of silence have shape {:?}; expected ({steps}, {agents})",
             marks.dim()
         )));
     }

@@ -56,7 +56,7 @@ def days() -> pandas.DataFrame:
 
 # What is raised, what is said, and what leads to it, by variants of the library's errors.
 CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
-    "Shape": (ValueError, "wanted", lambda: Whitened().fit(BELIEFS[0])),
+    "Shape": (ValueError, "expected", lambda: Whitened().fit(BELIEFS[0])),
     "Parameter": (ValueError, "ridge is -1, but must be", lambda: Whitened(ridge=-1.0).fit(BELIEFS)),
     "Parameter, stream": (ValueError, "forget is 2, but must be", lambda: Whitened(forget=2.0).learn_one(BELIEFS[0])),
     "Parameter, paper": (ValueError, "adaptation is 2, but must be", lambda: GSL(2.0).fit(BELIEFS)),
@@ -120,9 +120,9 @@ CASES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     ),
     "Posts, missing": (FileNotFoundError, "none.csv: cannot read", lambda: headwater.beliefs_from_posts("none.csv")),
     "Posts, scorer": (ValueError, "roberta.* needs", lambda: headwater.score(["a"], "roberta")),
-    "Posts, bin": (ValueError, "^bin: met", lambda: headwater.beliefs_from_posts(posts(), bin="month")),
-    "Posts, date": (ValueError, "^since: met", lambda: headwater.beliefs_from_posts(posts(), since="soon")),
-    "Posts, share": (ValueError, "^max_bad: met", lambda: headwater.beliefs_from_posts(posts(), max_bad="few")),
+    "Posts, bin": (ValueError, "^bin: found", lambda: headwater.beliefs_from_posts(posts(), bin="month")),
+    "Posts, date": (ValueError, "^since: found", lambda: headwater.beliefs_from_posts(posts(), since="soon")),
+    "Posts, share": (ValueError, "^max_bad: found", lambda: headwater.beliefs_from_posts(posts(), max_bad="few")),
     "Posts, languages": (
         ValueError,
         "lang and any_language",

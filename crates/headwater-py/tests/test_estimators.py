@@ -305,7 +305,7 @@ def test_strangers_in_a_stream(beliefs: np.ndarray) -> None:
     "frame", [np.full(6, 0.5), np.full((2, 6, 3), 1 / 3), np.full((5, 3), 1 / 3), np.full((6, 2), 0.5)]
 )
 def test_frames_of_another_shape(frame: np.ndarray, beliefs: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="wanted|must be"):
+    with pytest.raises(ValueError, match="expected|must be"):
         Whitened().learn_many(beliefs[:5]).learn_one(frame)
 
 

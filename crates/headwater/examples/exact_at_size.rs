@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |position: usize| arguments.get(position).and_then(|text| text.parse::<usize>().ok());
     let (Some(agents), Some(steps)) = (number(0), number(1)) else {
-        return Err("wanted AGENTS STEPS [coins|gaussian] [SEED]".into());
+        return Err("expected AGENTS STEPS [coins|gaussian] [SEED]".into());
     };
     let gaussian = arguments.get(2).is_some_and(|kind| kind == "gaussian");
     let (panel, truth) = simulate(&WorldParams {

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [agents, steps, ratios, runs] =
         [0, 1, 2, 3].map(|index| arguments.get(index).and_then(|text| text.parse().ok()));
     let (Some(agents), Some(steps), Some(ratios), Some(runs)) = (agents, steps, ratios, runs) else {
-        return Err("wanted AGENTS STEPS RATIOS RUNS [PANEL]".into());
+        return Err("expected AGENTS STEPS RATIOS RUNS [PANEL]".into());
     };
     // The world of benches/whitened.rs.
     let (panel, _) = simulate(&WorldParams {

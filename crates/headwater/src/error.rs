@@ -8,7 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Error {
     /// A value of another shape than wanted.
-    #[error("{what}: met {met}, wanted {wanted}")]
+    #[error("{what}: found {met}, expected {wanted}")]
     Shape {
         /// What has the wrong shape.
         what: &'static str,
@@ -46,13 +46,13 @@ pub enum Error {
         known: String,
     },
     /// Fewer than two agents.
-    #[error("{agents} agent(s) met; a network needs at least 2")]
+    #[error("{agents} agent(s) found; a network needs at least 2")]
     TooFewAgents {
         /// How many were met.
         agents: usize,
     },
     /// Fewer than two hypotheses.
-    #[error("{hypotheses} hypothesis column(s) met; an opinion needs at least 2")]
+    #[error("{hypotheses} hypothesis column(s) found; an opinion needs at least 2")]
     TooFewHypotheses {
         /// How many were met.
         hypotheses: usize,

@@ -27,7 +27,7 @@ pub enum Error {
     #[error("{}: cannot write: {source}", path.display())]
     Json { path: PathBuf, source: serde_json::Error },
     /// A released file does not have the form that is expected.
-    #[error("{}, line {line}: wanted {wanted}", path.display())]
+    #[error("{}, line {line}: expected {wanted}", path.display())]
     Cell { path: PathBuf, line: usize, wanted: String },
     #[error("{}: no column {name:?}; there is {}", path.display(), met.join(", "))]
     Column { path: PathBuf, name: String, met: Vec<String> },

@@ -300,7 +300,7 @@ mod tests {
         let groups = released.clinicians().unwrap();
         assert_eq!(groups.iter().map(|group| group.edges.len()).collect::<Vec<_>>(), [0, 2]);
         std::fs::write(&answers, format!("{head}4,Solo,q1,a,,ten,,\n")).unwrap();
-        assert!(released.estimates().unwrap_err().to_string().contains("line 2: wanted a number for an answer"));
+        assert!(released.estimates().unwrap_err().to_string().contains("line 2: expected a number for an answer"));
     }
 
     #[test]

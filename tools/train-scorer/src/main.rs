@@ -78,7 +78,7 @@ fn read(path: &Path) -> Result<(Vec<Labelled>, Vec<String>), Box<dyn Error>> {
     for record in reader.records() {
         let record = record?;
         let (Some(class), Some(split), Some(text)) = (record.get(0), record.get(1), record.get(3)) else {
-            return Err("wanted the columns label, split, id, text".into());
+            return Err("expected the columns label, split, id, text".into());
         };
         posts.push(Labelled { text: decoded(text), class: class.parse()? });
         splits.push(split.to_owned());

@@ -227,11 +227,11 @@ fn other_files_of_a_run_are_no_models() {
     place.write("ranking.json", place.done("rank m.json --format json"));
     for command in ["rank ranking.json", "explain ranking.json --agent 0", "report ranking.json --out page.html"] {
         let told = place.refused(command, 1);
-        assert!(told.contains("ranking.json: is a ranking; a model is wanted, such as model.json"), "{told}");
+        assert!(told.contains("ranking.json: is a ranking; a model is expected, such as model.json"), "{told}");
     }
     place.done("export m.json --out network.json");
     let told = place.refused("rank network.json", 1);
-    assert!(told.contains("is a network for other programs; a model is wanted"), "{told}");
+    assert!(told.contains("is a network for other programs; a model is expected"), "{told}");
 }
 
 #[test]
@@ -637,18 +637,18 @@ fn bad_beliefs_are_refused_by_place_and_cure() {
     let rows: String = (0..5).map(|step| format!("{step},a,0.5,0.5\n{step},b,0.4,0.6\n")).collect();
     let head = "time,agent,yes,no\n";
     let cases = [
-        (format!("{head}{rows}9,a,-0.5,1.5\n"), "line 12, column yes: met -0.5"),
-        (format!("{head}{rows}9,a,NaN,0.5\n"), "line 12, column yes: met NaN"),
+        (format!("{head}{rows}9,a,-0.5,1.5\n"), "line 12, column yes: found -0.5"),
+        (format!("{head}{rows}9,a,NaN,0.5\n"), "line 12, column yes: found NaN"),
         (format!("{head}{rows}9,a,0.5,0.6\n"), "must sum to 1"),
         (format!("{head}{rows}9,a,1,0\n"), "1 of 22 probabilities are zero"),
         (format!("{head}{rows}4,a,0.5,0.5\n"), "line 12: agent \"a\" already has a belief at time 4"),
-        ("time,agent,yes,no,mood\n0,a,0.5,0.5,glad\n".into(), "column mood: met \"glad\", which is not a number"),
-        ("time,agent,yes\n0,a,1\n".into(), "1 hypothesis column(s) met"),
+        ("time,agent,yes,no,mood\n0,a,0.5,0.5,glad\n".into(), "column mood: found \"glad\", which is not a number"),
+        ("time,agent,yes\n0,a,1\n".into(), "1 hypothesis column(s) found"),
         (
             format!("{head}0,a,0.5,0.5\n0,b,0.5,0.5\n1,a,0.5,0.5\n1,b,0.5,0.5\n"),
             "b.csv: 2 time steps seen, but 3 are needed",
         ),
-        (format!("{head}0,a,0.5,0.5\n1,a,0.5,0.5\n2,a,0.5,0.5\n"), "1 agent(s) met"),
+        (format!("{head}0,a,0.5,0.5\n1,a,0.5,0.5\n2,a,0.5,0.5\n"), "1 agent(s) found"),
     ];
     for (content, wanted) in cases {
         place.write("b.csv", content);

@@ -149,7 +149,7 @@ fn scores_and_times_in_units_of_their_own() {
     place.write("election.csv", posts);
     let arguments = ["beliefs", "election.csv", "--out", "b.csv", "--scorer", "column", "--format", "json"];
     let told = place.refused(&arguments, 1);
-    assert!(told.contains("wanted a probability from 0 to 1") && told.contains("--score-range -1..1"), "{told}");
+    assert!(told.contains("expected a probability from 0 to 1") && told.contains("--score-range -1..1"), "{told}");
     let summary = place.json(&[&arguments[..], &["--score-range", "-1..1", "--bin", "0.5"]].concat());
     assert_eq!((&summary["bins"], &summary["first"], &summary["last"]), (&json!(20), &json!("0"), &json!("9.75")));
     let beliefs = place.read("b.csv");

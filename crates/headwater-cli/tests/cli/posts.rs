@@ -219,11 +219,11 @@ fn bad_rows_are_named_counted_and_kept_aside() {
     let output = place.run(&beliefs("posts.csv", &["--rejects", "r.csv"]));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0));
-    assert!(errors.contains("warning: posts.csv, line 302: column time: met \"soon\""), "{errors}");
+    assert!(errors.contains("warning: posts.csv, line 302: column time: found \"soon\""), "{errors}");
     let rejects = place.read("r.csv");
     assert_eq!(rejects.lines().count(), 4);
     assert!(
-        rejects.starts_with("file,line,reason\nposts.csv,302,\"column time: met \"\"soon\"\"; wanted"),
+        rejects.starts_with("file,line,reason\nposts.csv,302,\"column time: found \"\"soon\"\"; expected"),
         "{rejects}"
     );
     assert!(rejects.contains("posts.csv,304,has 2 cells where the header has 4"), "{rejects}");
@@ -274,7 +274,7 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
         let error = place.refused(&beliefs(posts, more), 1);
         parts.iter().for_each(|part| assert!(error.contains(part), "{part}: {error}"));
     };
-    told("image.png", &[], &["image.png: is not text; wanted CSV, JSON or Parquet"]);
+    told("image.png", &[], &["image.png: is not text; expected CSV, JSON or Parquet"]);
     told("prose.txt", &[], &["prose.txt: there is no user, no time", "found the columns It was a bright cold day"]);
     told(
         "names.csv",
@@ -322,11 +322,11 @@ fn bad_input_ends_with_cause_and_cure_and_nothing_written() {
         assert!(error.contains(part), "{part}: {error}");
     };
     usage(&["--timezone", "Mars/Olympus"], "IANA name such as Europe/Berlin");
-    usage(&["--bin", "month"], "wanted hour, day, week");
-    usage(&["--from", "yesterday"], "wanted a date such as 2024-05-01");
+    usage(&["--bin", "month"], "expected hour, day, week");
+    usage(&["--from", "yesterday"], "expected a date such as 2024-05-01");
     usage(&["--from", "2024-05-03", "--to", "2024-05-01"], "the wrong way round");
     usage(&["--map", "body"], "not of the form field=column");
-    usage(&["--max-bad", "some"], "wanted a share such as 1%");
+    usage(&["--max-bad", "some"], "expected a share such as 1%");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "b.npy", "--scorer", "column"], 2);
     assert!(error.contains("hint: use a name that ends in .csv or .parquet"), "{error}");
     let error = place.refused(&["beliefs", "posts.csv", "--out", "no/b.csv", "--scorer", "column"], 1);
@@ -419,10 +419,10 @@ fn networks_are_formed_and_everybody_left_out_has_a_reason() {
     ] {
         place.write("none.csv", content);
         let error = place.refused(&["network", "none.csv", "--hub", "H", "--start", "b", "--out", "n.csv"], 1);
-        assert!(error.contains(part) && error.contains("wanted") && error.contains("source,target"), "{error}");
+        assert!(error.contains(part) && error.contains("expected") && error.contains("source,target"), "{error}");
     }
     let error = place.refused(&["network", "posts.csv", "--hub", "H", "--start", "b", "--out", "n.csv"], 1);
-    assert!(error.contains("wanted source,target"), "{error}");
+    assert!(error.contains("expected source,target"), "{error}");
 }
 
 /// A CSV reader of our own, to check the other one: RFC 4180 as a state machine, with commas or semicolons.

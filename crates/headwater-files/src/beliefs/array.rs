@@ -31,7 +31,7 @@ pub(super) fn read_npy(mut reader: impl Read + Seek, path: &Path, log_ratios: bo
         return Err(Error::file(
             path,
             format!(
-                "is truncated or damaged: {met} bytes of numbers met, {needed} needed for shape {:?}; write it again",
+                "is truncated or damaged: {met} bytes of numbers found, {needed} needed for shape {:?}; write it again",
                 header.shape
             ),
         ));
@@ -63,7 +63,7 @@ pub fn sides(shape: &[usize], log_ratios: bool) -> Result<(usize, usize, usize),
     match shape[..] {
         [steps, agents] if log_ratios => Ok((steps, agents, 1)),
         [steps, agents, values] => Ok((steps, agents, values)),
-        _ => Err(format!("shape {shape:?}; wanted {wanted}")),
+        _ => Err(format!("shape {shape:?}; expected {wanted}")),
     }
 }
 

@@ -87,7 +87,7 @@ pub fn read_beliefs(path: &Path, log_ratios: bool) -> Result<LoadedBeliefs, Erro
         return table::read_csv(std::io::stdin().lock(), path, log_ratios);
     }
     if path.is_dir() {
-        return Err(Error::file(path, "is a folder; a beliefs file is wanted"));
+        return Err(Error::file(path, "is a folder; a beliefs file is expected"));
     }
     let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
     match BeliefsFormat::from_path(path) {
@@ -198,7 +198,7 @@ fn ratios_of(
     if let Some(bad) = values.iter().position(|value| !value.is_finite()) {
         return Err(headwater::Error::Belief {
             hypothesis: hypotheses[bad + 1].clone(),
-            problem: format!("met {}; a log-ratio must be a finite number", values[bad]),
+            problem: format!("found {}; a log-ratio must be a finite number", values[bad]),
         });
     }
     ratios.copy_from_slice(values);

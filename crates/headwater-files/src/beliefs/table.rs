@@ -55,7 +55,7 @@ impl TableLayout {
             Error::place(
                 path,
                 "line 1",
-                format!("there is no column {name:?} among {met:?}; wanted time,agent and a column per hypothesis"),
+                format!("there is no column {name:?} among {met:?}; expected time,agent and a column per hypothesis"),
             )
         };
         let time = find("time").ok_or_else(|| missing("time"))?;
@@ -71,7 +71,7 @@ impl TableLayout {
                 path,
                 "line 1",
                 format!(
-                    "{} hypothesis column(s) met ({}); at least {fewest} are wanted{}",
+                    "{} hypothesis column(s) found ({}); at least {fewest} are expected{}",
                     values.len(),
                     names.join(","),
                     if log_ratios { "" } else { ", with probabilities that sum to 1" }
@@ -139,7 +139,7 @@ impl<'a> TableReader<'a> {
         for (column, name) in [("agent", Some(agent)), ("episode", episode)] {
             if name == Some("") {
                 let place = format!("{}, column {column}", place());
-                return Err(Error::place(self.path, place, "is empty; a name is wanted"));
+                return Err(Error::place(self.path, place, "is empty; a name is expected"));
             }
         }
         let unit = *self.unit.get_or_insert(unit);
@@ -184,7 +184,7 @@ impl<'a> TableReader<'a> {
             Some(Unit::Microseconds) => "an RFC 3339 time, as in the rows before",
         };
         parse_time(text).filter(|(unit, _)| self.unit.is_none_or(|known| known == *unit)).ok_or_else(|| {
-            Error::place(self.path, format!("{}, column time", place()), format!("met {text:?}; wanted {wanted}"))
+            Error::place(self.path, format!("{}, column time", place()), format!("found {text:?}; expected {wanted}"))
         })
     }
 
@@ -201,7 +201,7 @@ fn posts_of(number: f64) -> Option<u32> {
 }
 
 fn bad_posts(path: &Path, place: &str, met: &str) -> Error {
-    Error::place(path, format!("{place}, column posts"), format!("met {met}; wanted a whole number of at least 0"))
+    Error::place(path, format!("{place}, column posts"), format!("found {met}; expected a whole number of at least 0"))
 }
 
 pub(super) fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result<LoadedBeliefs, Error> {
@@ -232,7 +232,7 @@ pub(super) fn read_csv(from: impl Read, path: &Path, log_ratios: bool) -> Result
                     path,
                     format!("line {line}, column {name}"),
                     format!(
-                        "met {:?}, which is not a number; every column but episode, time, agent and posts is a hypothesis",
+                        "found {:?}, which is not a number; every column but episode, time, agent and posts is a hypothesis",
                         cell(column)
                     ),
                 )

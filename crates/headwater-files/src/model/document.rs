@@ -183,7 +183,7 @@ fn kind_of(reader: impl Read) -> Option<&'static str> {
 /// Says of another file of ours what it is, and not where it is no model.
 pub(super) fn other_file(path: &Path) -> Option<Error> {
     let kind = kind_of(BufReader::new(File::open(path).ok()?))?;
-    Some(Error::file(path, format!("is {kind}; a model is wanted, such as {MODEL_NAME}")))
+    Some(Error::file(path, format!("is {kind}; a model is expected, such as {MODEL_NAME}")))
 }
 
 fn ragged(path: &Path, key: &str, wanted: &str) -> Error {
@@ -226,7 +226,7 @@ pub(super) fn read_track(
             "topology" => ChangeKind::Topology,
             "state" => ChangeKind::State,
             other => {
-                return Err(Error::file(path, format!("has a change of kind {other:?}; wanted topology or state")));
+                return Err(Error::file(path, format!("has a change of kind {other:?}; expected topology or state")));
             }
         };
         let listeners: Result<_, _> = event.agents.iter().map(|agent| roster.agent(agent)).collect();

@@ -66,7 +66,7 @@ pub fn model_from_bytes(bytes: &[u8]) -> Result<Model, Error> {
 
 fn whole(document: Document, parts: Parts, path: &Path) -> Result<Model, Error> {
     let roster = roster(&document, path)?;
-    let missing = |key: &str| Error::file(path, format!("has no {key:?}; a whole {MODEL_FORMAT} file is wanted"));
+    let missing = |key: &str| Error::file(path, format!("has no {key:?}; a whole {MODEL_FORMAT} file is expected"));
     let adaptation = document.adaptation.ok_or_else(|| missing("adaptation"))?;
     if check_adaptation(adaptation).is_err() {
         let range = format!("a number of at least {SMALLEST_ADAPTATION:e} and below 1");
@@ -135,7 +135,7 @@ fn is_npz(path: &Path) -> bool {
 
 fn read(path: &Path) -> Result<(Document, Parts), Error> {
     if path.is_dir() {
-        return Err(Error::file(path, "is a folder; a model file is wanted"));
+        return Err(Error::file(path, "is a folder; a model file is expected"));
     }
     let file = File::open(path).map_err(Error::io(path, "cannot read"))?;
     let reader = BufReader::with_capacity(1 << 18, file);

@@ -91,7 +91,7 @@ fn read_array(
     // A shape of zeros asks for whatever length the one side has.
     let fits = if shape == [0] { header.shape.len() == 1 } else { header.shape == shape };
     if !fits {
-        return Err(broken(format!("has shape {:?}; wanted {shape:?}", header.shape)));
+        return Err(broken(format!("has shape {:?}; expected {shape:?}", header.shape)));
     }
     if matches!(header.kind, NpyType::Text(_)) || header.bytes().is_none_or(|bytes| bytes as u64 > member.size()) {
         return Err(broken("is truncated, or not numbers".into()));
@@ -125,7 +125,7 @@ fn read_sparse(
     agents: usize,
 ) -> Result<Option<Combination>, Error> {
     let Some(starts) = read_array(archive, path, "combination_indptr", &[agents + 1], false)? else { return Ok(None) };
-    let broken = || Error::file(path, "its sparse combination is damaged; wanted CSC arrays, column = listener");
+    let broken = || Error::file(path, "its sparse combination is damaged; expected CSC arrays, column = listener");
     let speakers = read_array(archive, path, "combination_indices", &[0], false)?.ok_or_else(broken)?;
     let weights = read_array(archive, path, "combination_data", &[0], false)?.ok_or_else(broken)?;
     let sound = starts.windows(2).all(|pair| pair[0] <= pair[1])

@@ -43,7 +43,7 @@ pub(crate) fn open_text(path: &Path) -> Result<(Vec<u8>, ByteStream), Error> {
         Box::new(std::io::stdin())
     } else {
         if path.is_dir() {
-            return Err(Error::file(path, "is a folder; a file is wanted"));
+            return Err(Error::file(path, "is a folder; a file is expected"));
         }
         Box::new(File::open(path).map_err(Error::io(path, "cannot read"))?)
     };
@@ -78,7 +78,7 @@ pub(super) enum Looks {
 
 /// Tells objects from tables, and both from what is neither.
 pub(super) fn looks_like(head: &[u8], path: &Path) -> Result<Looks, Error> {
-    let not = |what: &str| Error::file(path, format!("{what}; wanted CSV, JSON or Parquet"));
+    let not = |what: &str| Error::file(path, format!("{what}; expected CSV, JSON or Parquet"));
     let problem = match head {
         [] => Some("is empty"),
         [b'P', b'A', b'R', b'1', ..] => Some("is Parquet in a pipe or a compressed file: give the plain file"),

@@ -168,7 +168,7 @@ impl JsonDocument {
                 (None, b'{') => self.enter(self.object(false)),
                 // What scripts end in, and what stands between documents that were joined.
                 (None, b';' | b',') => self.reader.consume(1),
-                (None, _) => return Err(self.problem("is not JSON: wanted an object or a list")),
+                (None, _) => return Err(self.problem("is not JSON: expected an object or a list")),
                 (Some(Level::Records { .. } | Level::Chats), b']') => self.reader.consume(1),
                 (Some(level @ (Level::Records { .. } | Level::Chats)), b',') => {
                     self.reader.consume(1);
@@ -200,7 +200,7 @@ impl JsonDocument {
                 (Some(Level::Object { members, lists, chats, line }), b'"') => {
                     self.member(members, lists, chats, line)?;
                 }
-                (Some(_), _) => return Err(self.problem("is not JSON: wanted a name in quotes")),
+                (Some(_), _) => return Err(self.problem("is not JSON: expected a name in quotes")),
             }
         }
     }
@@ -221,7 +221,7 @@ impl JsonDocument {
         self.value()?;
         let key = serde_json::from_slice::<String>(&self.buffer).unwrap_or_default();
         if self.peek()? != Some(b':') {
-            return Err(self.problem("is not JSON: wanted a colon after a name"));
+            return Err(self.problem("is not JSON: expected a colon after a name"));
         }
         self.reader.consume(1);
         let first = self.peek()?;
@@ -293,7 +293,11 @@ impl JsonDocument {
                 return Err(self.too_long());
             }
             if end.is_some() {
-                return if self.buffer.is_empty() { Err(self.problem("is not JSON: wanted a value")) } else { Ok(()) };
+                return if self.buffer.is_empty() {
+                    Err(self.problem("is not JSON: expected a value"))
+                } else {
+                    Ok(())
+                };
             }
         }
     }
@@ -322,7 +326,7 @@ impl JsonDocument {
     }
 
     fn too_long(&self) -> Error {
-        self.problem(&format!("a value does not end within {} MB; wanted posts", LONGEST_RECORD >> 20))
+        self.problem(&format!("a value does not end within {} MB; expected posts", LONGEST_RECORD >> 20))
     }
 }
 
@@ -391,7 +395,7 @@ mod tests {
     fn what_is_broken_is_said_to_be() {
         let said = |content: &str| read("p.json", content.as_bytes()).unwrap_err();
         assert!(said("[\n{\"a\": 1},\n{\"a\"").contains("p.json, line 3: the file ends before its list does"));
-        assert!(said("{\"posts\": [{}], 7}").contains("wanted a name in quotes"));
+        assert!(said("{\"posts\": [{}], 7}").contains("expected a name in quotes"));
         assert!(said(&format!("[\n\"{}\"]", "x".repeat(LONGEST_RECORD + 1))).contains("does not end within 16 MB"));
         // One bad element leaves the others.
         let all = read("p.json", b"[\n{\"a\": x},\n{\"a\": 1}\n]").unwrap();

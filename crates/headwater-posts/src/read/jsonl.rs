@@ -36,7 +36,7 @@ impl JsonLines {
                 return Ok(None);
             }
             if count == LONGEST_RECORD && self.buffer.last() != Some(&b'\n') {
-                let problem = format!("the line does not end within {} MB; wanted one post per line", count >> 20);
+                let problem = format!("the line does not end within {} MB; expected one post per line", count >> 20);
                 return Err(Error::Line { path: self.file.to_path_buf(), line: self.line, problem });
             }
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
@@ -44,7 +44,7 @@ impl JsonLines {
             }
             let place = RecordPlace { file: self.file.clone(), line: self.line };
             if too_many_values(&self.buffer) {
-                let reason = "holds more objects and values than a post has; wanted one post per line".to_owned();
+                let reason = "holds more objects and values than a post has; expected one post per line".to_owned();
                 return Ok(Some(Err(BadRow::new(place, reason))));
             }
             let found = match serde_json::from_slice::<Value>(&self.buffer) {
@@ -79,7 +79,8 @@ pub(super) fn too_many_values(line: &[u8]) -> bool {
 
 fn problem(error: &serde_json::Error) -> String {
     if error.is_eof() {
-        return "is the beginning of an object only; wanted a whole one on each line (jq -c . makes such lines)".into();
+        return "is the beginning of an object only; expected a whole one on each line (jq -c . makes such lines)"
+            .into();
     }
     let text = error.to_string();
     let what = text.split(" at line").next().unwrap_or_default();

@@ -10,13 +10,13 @@ use jiff::fmt::{rfc2822, strtime};
 use jiff::tz::TimeZone;
 
 /// What a time should have looked like.
-const WANTED: &str = "wanted a time such as 2024-05-01T14:30:00-04:00, or seconds since 1970";
+const WANTED: &str = "expected a time such as 2024-05-01T14:30:00-04:00, or seconds since 1970";
 
 /// Counts of seconds are below this until the year 5138; what is larger counts something smaller.
 const MOST_SECONDS: i128 = 100_000_000_000;
 
 /// What a time that is a plain number should have looked like.
-const WANTED_NUMBER: &str = "wanted a plain number such as 3.5, because the bins are in the units of the times";
+const WANTED_NUMBER: &str = "expected a plain number such as 3.5, because the bins are in the units of the times";
 
 /// Which comes first in a date whose year is last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl std::str::FromStr for DateOrder {
         match text {
             "mdy" => Ok(DateOrder::MonthFirst),
             "dmy" => Ok(DateOrder::DayFirst),
-            _ => Err(format!("met {text:?}; wanted mdy (12/31/2024) or dmy (31.12.2024)")),
+            _ => Err(format!("found {text:?}; expected mdy (12/31/2024) or dmy (31.12.2024)")),
         }
     }
 }
@@ -62,7 +62,7 @@ pub(crate) const MILLIONTHS: f64 = 1e6;
 impl TimeFormat {
     /// Seconds since 1970, or millionths of a unit.
     pub(crate) fn parse(self, text: &str, column: &str) -> Result<i64, RowError> {
-        let met = || format!("column {column}: met {:?}", text.chars().take(60).collect::<String>());
+        let met = || format!("column {column}: found {:?}", text.chars().take(60).collect::<String>());
         if self.numeric {
             let number = text.trim().parse::<f64>().ok().filter(|number| number.abs() < 1e12);
             let number = number.map(|number| (number * MILLIONTHS).round() as i64);

@@ -308,7 +308,7 @@ impl PostReader {
     fn plain_object(&mut self, value: &Value, place: &RecordPlace) -> Result<Result<PostDraft, String>, Error> {
         let Some(object) = value.as_object() else {
             return Ok(Err(
-                "is not an object; wanted one post such as {\"user\": …, \"time\": …, \"text\": …}".to_owned()
+                "is not an object; expected one post such as {\"user\": …, \"time\": …, \"text\": …}".to_owned()
             ));
         };
         // An object is no cell: what is meant is inside it.
@@ -384,9 +384,9 @@ mod tests {
         assert_eq!((good[1].id.as_deref(), good[1].repost, good[1].lang.as_deref()), (Some("4"), true, None));
         assert_eq!(
             bad[0],
-            "p, line 3: column time: met \"soon\"; wanted a time such as 2024-05-01T14:30:00-04:00, or seconds since 1970"
+            "p, line 3: column time: found \"soon\"; expected a time such as 2024-05-01T14:30:00-04:00, or seconds since 1970"
         );
-        assert_eq!(bad[1], "p, line 4: column user: is empty; a name is wanted");
+        assert_eq!(bad[1], "p, line 4: column user: is empty; a name is expected");
         assert_eq!(bad[2], "p, line 5: column text: is empty; a post without words has no opinion");
     }
 
@@ -556,7 +556,7 @@ mod tests {
         let dates = "user,time,text\nann,01.05.2024,x\nbob,02.05.2024,y\n";
         let told = posts(dates, ColumnMapping::default()).unwrap_err();
         assert!(
-            told.starts_with("p, line 2: column time: met \"01.05.2024\", which does not say whether the day"),
+            told.starts_with("p, line 2: column time: found \"01.05.2024\", which does not say whether the day"),
             "{told}"
         );
         let (good, _) =

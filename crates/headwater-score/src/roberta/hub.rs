@@ -85,10 +85,10 @@ pub fn fetch(
 ) -> Result<PathBuf, Error> {
     let refused = |url: &str, problem: &str| Err(Error::Hub { url: url.to_owned(), problem: problem.to_owned() });
     if !is_name(&source.model) {
-        return refused(&source.model, "is not the name of a model: wanted owner/name");
+        return refused(&source.model, "is not the name of a model: expected owner/name");
     }
     if !is_revision(&source.revision) {
-        return refused(&source.revision, "is not the name of a revision: wanted a branch, a tag or a commit");
+        return refused(&source.revision, "is not the name of a revision: expected a branch, a tag or a commit");
     }
     let folder = cache_folder(source, cache);
     std::fs::create_dir_all(&folder).map_err(|error| Error::model(&folder, format!("cannot be created: {error}")))?;

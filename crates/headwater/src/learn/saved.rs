@@ -12,7 +12,7 @@ pub(super) fn serialize<S: Serializer>(matrix: &Mat<f64>, to: S) -> Result<S::Ok
 pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Mat<f64>, D::Error> {
     let (rows, columns, cells): (usize, usize, Vec<f64>) = Deserialize::deserialize(from)?;
     if rows.checked_mul(columns) != Some(cells.len()) {
-        return Err(D::Error::custom(format!("{} cells met, {rows}×{columns} wanted", cells.len())));
+        return Err(D::Error::custom(format!("{} cells found, {rows}×{columns} expected", cells.len())));
     }
     Ok(Mat::from_fn(rows, columns, |row, column| cells[column * rows + row]))
 }

@@ -526,7 +526,7 @@ mod tests {
         assert!(cut(&[("x", 3), ("y", 1)]).unwrap_err().contains("\"y\": it has a single time step"));
         assert!(cut(&[("x", 2), ("", 2)]).unwrap_err().contains("name is empty"));
         assert!(cut(&[("x", 2), ("x", 2)]).unwrap_err().contains("\"x\" is named twice"));
-        assert!(cut(&[("x", 2), ("y", 3)]).unwrap_err().contains("met 5, wanted 4"));
+        assert!(cut(&[("x", 2), ("y", 3)]).unwrap_err().contains("found 5, expected 4"));
         let other = Panel::complete(Roster::new(["a", "b"], ["yes", "maybe"]).unwrap(), vec![0.0; 4]).unwrap();
         let mixed = Panel::from_episodes(&[("x".into(), panel(&["a", "b"], 2, 0.0)), ("y".into(), other)]);
         assert!(matches!(mixed, Err(Error::Shape { .. })));

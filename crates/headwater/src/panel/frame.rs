@@ -126,7 +126,7 @@ impl<'a> Frame<'a> {
             let (agent, value) = (&roster.agents()[bad % agents], self.cells[bad]);
             return Err(Error::Belief {
                 hypothesis: roster.hypotheses()[bad / agents + 1].clone(),
-                problem: format!("met {value} for agent {agent:?}; a log-ratio must be a number of moderate size"),
+                problem: format!("found {value} for agent {agent:?}; a log-ratio must be a number of moderate size"),
             });
         }
         Ok(())
@@ -168,8 +168,8 @@ mod tests {
         let roster = Roster::numbered(2, 3).unwrap();
         assert!(matches!(Frame::new(&roster, &[0.0; 3]), Err(Error::Shape { .. })));
         let frame = Frame::new(&roster, &[0.0, 0.0, 0.0, f64::NAN]).unwrap();
-        assert!(frame.check(&roster).unwrap_err().to_string().contains("\"h2\": met NaN for agent \"1\""));
-        assert!(frame.check(&Roster::numbered(4, 2).unwrap()).unwrap_err().to_string().contains("met 2×2"));
+        assert!(frame.check(&roster).unwrap_err().to_string().contains("\"h2\": found NaN for agent \"1\""));
+        assert!(frame.check(&Roster::numbered(4, 2).unwrap()).unwrap_err().to_string().contains("found 2×2"));
         assert!(frame.with_filled(&[true]).is_err());
     }
 }

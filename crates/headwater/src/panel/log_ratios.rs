@@ -36,7 +36,7 @@ pub fn log_ratios<S: AsRef<str>>(probabilities: &[f64], out: &mut [f64], hypothe
             continue;
         };
         let hypothesis = hypotheses[position].as_ref().to_owned();
-        return Err(Error::Belief { hypothesis, problem: format!("met {value}; {problem}") });
+        return Err(Error::Belief { hypothesis, problem: format!("found {value}; {problem}") });
     }
     if (sum - 1.0).abs() > SUM_TOLERANCE {
         let first = hypotheses[0].as_ref();
@@ -89,8 +89,8 @@ mod tests {
         let mut out = [0.0; 2];
         let mut say = |values: &[f64]| log_ratios(values, &mut out, &names()).map_err(|error| error.to_string());
         assert_eq!(say(&[0.5, 0.5, 0.0]), Ok(1));
-        assert!(say(&[0.5, -0.1, 0.6]).unwrap_err().contains("\"b\": met -0.1"));
-        assert!(say(&[f64::NAN, 0.5, 0.5]).unwrap_err().contains("\"a\": met NaN"));
+        assert!(say(&[0.5, -0.1, 0.6]).unwrap_err().contains("\"b\": found -0.1"));
+        assert!(say(&[f64::NAN, 0.5, 0.5]).unwrap_err().contains("\"a\": found NaN"));
         assert!(say(&[0.5, 0.4, 0.0]).unwrap_err().contains("sum to 0.9"));
         log_ratios(&[1.0 - 2e-17, 1e-17, 1e-17], &mut out, &names()).unwrap();
         assert!((out[0] - 1e17f64.ln()).abs() < 1e-12, "small but positive is left alone");

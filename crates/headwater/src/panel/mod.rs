@@ -187,7 +187,7 @@ impl Panel {
             return Err(Error::Belief {
                 hypothesis: roster.hypotheses()[ratio + 1].clone(),
                 problem: format!(
-                    "met {} for agent {:?} at step {frame}; a log-ratio must be a number of moderate size",
+                    "found {} for agent {:?} at step {frame}; a log-ratio must be a number of moderate size",
                     log_beliefs[bad],
                     roster.agents()[agent]
                 ),

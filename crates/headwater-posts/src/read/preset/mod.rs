@@ -116,7 +116,7 @@ impl std::str::FromStr for Preset {
     fn from_str(text: &str) -> Result<Self, String> {
         Preset::ALL.into_iter().find(|preset| preset.name() == text).ok_or_else(|| {
             let known = Preset::ALL.map(Preset::name).join(", ");
-            format!("met {text:?}; wanted one of {known}")
+            format!("found {text:?}; expected one of {known}")
         })
     }
 }

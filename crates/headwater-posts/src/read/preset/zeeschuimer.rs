@@ -27,7 +27,7 @@ pub(super) fn post(value: &Value) -> Option<Result<PostDraft, String>> {
         "truthsocial.com" | "gab.com" => mastodon::post(data),
         _ => {
             return Some(Err(format!(
-                "is an item of {platform}; wanted X, TikTok, Threads, Instagram, Truth Social or Gab"
+                "is an item of {platform}; expected X, TikTok, Threads, Instagram, Truth Social or Gab"
             )));
         }
     };

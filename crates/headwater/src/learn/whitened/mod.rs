@@ -115,7 +115,7 @@ fn check(panel: &Panel, params: &WhitenedParams) -> Result<(), Error> {
     }
     if panel.episodes().transitions() == panel.episodes().count() && !panel.episodes().is_single() {
         let reason =
-            "every episode has two steps, which its own mean explains; at least one with three is wanted".into();
+            "every episode has two steps, which its own mean explains; at least one with three is expected".into();
         return Err(Error::Undefined { what: "a network", reason });
     }
     panel.check_presence()?;
