@@ -16,6 +16,7 @@ mod npy;
 mod output;
 mod panel_file;
 mod parquet_file;
+mod parquet_footer;
 mod ranking;
 mod thrift;
 mod time;

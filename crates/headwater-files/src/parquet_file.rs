@@ -2,6 +2,8 @@
 //!
 //! - The Arrow schema that some writers embed is not read: a damaged one makes the Arrow crates panic, and Parquet's own types
 //!   say everything that is needed here.
+//! - The fields of the footer and of the headers of pages must have their types, and lists as many elements as they state: the
+//!   Parquet crate does not check that, and a few bytes could make it loop without end or ask for more memory than there is.
 //! - Offsets and lengths in the footer are checked before anything else uses them.
 //! - The schema may be nested only so deeply, because the Parquet crate reads it by recursion, and full names of nested columns
 //!   may have only so many bytes in all.
@@ -13,6 +15,7 @@
 //! - The Parquet crate panics on some contradictions between pages. Its panics end here, as errors ([`contained`]).
 
 use crate::limit::Expansion;
+use crate::parquet_footer::FOOTER;
 use crate::thrift::ThriftReader;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -20,11 +23,10 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData};
 use parquet::file::reader::ChunkReader;
 use std::cell::Cell;
-use std::io::BufReader;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 
@@ -87,7 +89,7 @@ impl ParquetBatches {
 
     fn open(from: impl ChunkReader + 'static, rows: usize) -> Result<Self, String> {
         let size = from.len();
-        check_schema(&from)?;
+        check_footer(&from)?;
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let found = ArrowReaderMetadata::load(&from, options.clone()).map_err(|error| error.to_string())?;
         let metadata = found.metadata().clone();
@@ -175,8 +177,9 @@ fn viewed_field(field: &Arc<Field>) -> Arc<Field> {
     Arc::new(field.as_ref().clone().with_data_type(kind))
 }
 
-/// Refuses columns that are nested too deeply, or whose full names are too long in all.
-fn check_schema(from: &impl ChunkReader) -> Result<(), String> {
+/// Refuses footers whose fields have other types than they should have, columns that are nested too deeply, and columns whose
+/// full names are too long in all.
+fn check_footer(from: &impl ChunkReader) -> Result<(), String> {
     let told = |error: parquet::errors::ParquetError| error.to_string();
     let short = || "it is too short".to_owned();
     let end = from.len().checked_sub(TAIL).ok_or_else(short)?;
@@ -186,8 +189,9 @@ fn check_schema(from: &impl ChunkReader) -> Result<(), String> {
     if tail.is_encrypted_footer() {
         return Err("it is encrypted".to_owned());
     }
-    let footer = BufReader::new(from.get_read(start).map_err(told)?);
-    let shape = ThriftReader::new(footer, "its footer").schema(DEEPEST_SCHEMA)?;
+    let footer = from.get_bytes(start, tail.metadata_length()).map_err(told)?;
+    ThriftReader::new(&footer[..], "its footer").structure(FOOTER)?;
+    let shape = ThriftReader::new(&footer[..], "its footer").schema(DEEPEST_SCHEMA)?;
     if shape.depth > DEEPEST_SCHEMA {
         return Err(format!("its columns are nested more than {DEEPEST_SCHEMA} levels deep"));
     }
@@ -204,6 +208,15 @@ fn check_pages(from: &impl ChunkReader, metadata: &ParquetMetaData, unpacked: &m
             return Err("its footer states a negative number of rows".to_owned());
         }
         for column in group.columns() {
+            if !matches!(
+                column.compression(),
+                Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::GZIP(_) | Compression::ZSTD(_)
+            ) {
+                // The name without a level.
+                let name = column.compression().to_string();
+                let name = name.split('(').next().unwrap_or_default();
+                return Err(format!("its columns are compressed with {name}; snappy, gzip and zstd can be read"));
+            }
             let (start, end) = extent(column, from.len())?;
             let descriptor = column.column_descr();
             let value_cost = match descriptor.physical_type() {

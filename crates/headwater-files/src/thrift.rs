@@ -1,10 +1,79 @@
 //! Structures in Thrift's compact encoding, as far as the readers of Parquet files look into them before the Parquet crate does:
-//! sizes of pages, and how deeply the schema is nested.
+//! sizes of pages, how deeply the schema is nested, and whether every field has the type that it should have.
+//!
+//! The Parquet crate reads a field that it knows by its number alone, whatever type is stated, passes over an element of a list of
+//! flags without reading a byte, and makes room for as many groups of rows as are stated. A few bytes can so state an endless loop,
+//! or more memory than there is. What is accepted here has the stated types, no lists of flags and no maps, and at least a byte for
+//! every element: the crate then reads it as it is read here.
 
 use std::io::Read;
 
 /// Nested structures within a skipped field; real ones have three levels.
 const DEEPEST_FIELD: usize = 8;
+
+/// Types of fields, by their number in the structure.
+pub(crate) type FieldShapes = &'static [(i64, FieldShape)];
+
+/// Type of a field or of the elements of a list.
+#[derive(Debug)]
+pub(crate) enum FieldShape {
+    Flag,
+    Byte,
+    Short,
+    Int,
+    Long,
+    Double,
+    Bytes,
+    List(&'static FieldShape),
+    Structure(FieldShapes),
+}
+
+impl FieldShape {
+    /// Whether a field of this number for a type has it.
+    fn is(&self, kind: u8) -> bool {
+        match self {
+            FieldShape::Flag => kind == 1 || kind == 2,
+            FieldShape::Byte => kind == 3,
+            FieldShape::Short => kind == 4,
+            FieldShape::Int => kind == 5,
+            FieldShape::Long => kind == 6,
+            FieldShape::Double => kind == 7,
+            FieldShape::Bytes => kind == 8,
+            FieldShape::List(_) => kind == 9,
+            FieldShape::Structure(_) => kind == 12,
+        }
+    }
+}
+
+/// Fields of the headers of data pages, dictionaries, and data pages of the second version; their statistics.
+const DATA_PAGE: FieldShapes = &[
+    (1, FieldShape::Int),
+    (2, FieldShape::Int),
+    (3, FieldShape::Int),
+    (4, FieldShape::Int),
+    (5, FieldShape::Structure(STATISTICS)),
+];
+const DICTIONARY_PAGE: FieldShapes = &[(1, FieldShape::Int), (2, FieldShape::Int), (3, FieldShape::Flag)];
+const SECOND_DATA_PAGE: FieldShapes = &[
+    (1, FieldShape::Int),
+    (2, FieldShape::Int),
+    (3, FieldShape::Int),
+    (4, FieldShape::Int),
+    (5, FieldShape::Int),
+    (6, FieldShape::Int),
+    (7, FieldShape::Flag),
+    (8, FieldShape::Structure(STATISTICS)),
+];
+pub(crate) const STATISTICS: FieldShapes = &[
+    (1, FieldShape::Bytes),
+    (2, FieldShape::Bytes),
+    (3, FieldShape::Long),
+    (4, FieldShape::Long),
+    (5, FieldShape::Bytes),
+    (6, FieldShape::Bytes),
+    (7, FieldShape::Flag),
+    (8, FieldShape::Flag),
+];
 
 /// What the header of a page states.
 pub(crate) struct PageSizes {
@@ -57,7 +126,11 @@ impl<R: Read> ThriftReader<R> {
                 (2, 5) => whole = Some(self.size()?),
                 (3, 5) => packed = Some(self.size()?),
                 // Data page, dictionary page and the second version of the data page; the first field is the number of values.
-                (5 | 7 | 8, 12) => values = values.saturating_add(self.first_number()?),
+                (5, 12) => values = values.saturating_add(self.first_number(DATA_PAGE)?),
+                (7, 12) => values = values.saturating_add(self.first_number(DICTIONARY_PAGE)?),
+                (8, 12) => values = values.saturating_add(self.first_number(SECOND_DATA_PAGE)?),
+                (1 | 4, 5) | (6, 12) => self.skip(kind, 0)?,
+                (1..=8, _) => return Err(self.damaged()),
                 _ => self.skip(kind, 0)?,
             }
         }
@@ -120,16 +193,49 @@ impl<R: Read> ThriftReader<R> {
     }
 
     /// The number in the first field of a structure, which is read whole; 0 without.
-    fn first_number(&mut self) -> Result<u64, String> {
+    fn first_number(&mut self, known: FieldShapes) -> Result<u64, String> {
         let (mut id, mut number) = (0, 0);
         while let Some((next, kind)) = self.field(id)? {
             id = next;
             match (id, kind) {
                 (1, 5) => number = self.size()?,
-                _ => self.skip(kind, 1)?,
+                _ => self.known_field(known, id, kind)?,
             }
         }
         Ok(number)
+    }
+
+    /// Reads a whole structure, in which fields with these numbers must have these types.
+    pub(crate) fn structure(&mut self, known: FieldShapes) -> Result<(), String> {
+        let mut id = 0;
+        while let Some((next, kind)) = self.field(id)? {
+            id = next;
+            self.known_field(known, id, kind)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a field, whose type must be that of its number where that is known.
+    fn known_field(&mut self, known: FieldShapes, id: i64, kind: u8) -> Result<(), String> {
+        match known.iter().find(|(number, _)| *number == id) {
+            Some((_, shape)) => self.value(shape, kind),
+            None => self.skip(kind, 0),
+        }
+    }
+
+    /// Reads a value that must have this type.
+    fn value(&mut self, shape: &FieldShape, kind: u8) -> Result<(), String> {
+        if !shape.is(kind) {
+            return Err(self.damaged());
+        }
+        match shape {
+            FieldShape::List(of) => {
+                let (count, kind) = self.list()?;
+                (0..count).try_for_each(|_| self.value(of, kind))
+            }
+            FieldShape::Structure(fields) => self.structure(fields),
+            _ => self.skip(kind, 0),
+        }
     }
 
     fn damaged(&self) -> String {
@@ -176,8 +282,12 @@ impl<R: Read> ThriftReader<R> {
         if head == 0 {
             return Ok(None);
         }
-        let id = if head >> 4 == 0 { self.number()? } else { before.wrapping_add(i64::from(head >> 4)) };
-        Ok(Some((id, head & 0xf)))
+        let id = if head >> 4 == 0 { self.number()? } else { before + i64::from(head >> 4) };
+        // Numbers of fields have sixteen bits: others are cut by some readers, and refused by others.
+        match i16::try_from(id) {
+            Ok(id) => Ok(Some((id.into(), head & 0xf))),
+            Err(_) => Err(self.damaged()),
+        }
     }
 
     /// Number and type of the elements of a list that begins here.
@@ -202,11 +312,11 @@ impl<R: Read> ThriftReader<R> {
             }
             9 | 10 => {
                 let (count, kind) = self.list()?;
+                if count > 0 && matches!(kind, 1 | 2) {
+                    return Err(self.damaged());
+                }
                 // An element takes a byte at least, so that the end of the file ends the loop.
-                (0..count).try_for_each(|_| match kind {
-                    1 | 2 => self.byte().map(drop),
-                    kind => self.skip(kind, depth + 1),
-                })
+                (0..count).try_for_each(|_| self.skip(kind, depth + 1))
             }
             12 => {
                 let mut id = 0;
@@ -251,6 +361,35 @@ mod tests {
             ThriftReader::new(&negative[..], "a header").page_sizes().err().as_deref(),
             Some("a header is damaged")
         );
+    }
+
+    #[test]
+    fn fields_of_other_types_lists_of_flags_and_maps_are_refused() {
+        const KNOWN: FieldShapes = &[(1, FieldShape::Int), (2, FieldShape::List(&FieldShape::Long))];
+        let read = |bytes: &[u8]| ThriftReader::new(bytes, "a footer").structure(KNOWN);
+        // 5; [1, 2]; an unknown structure with a flag; an unknown list of two lists of one text each.
+        let good =
+            [0x15, 0x0a, 0x19, 0x26, 0x02, 0x04, 0x1c, 0x11, 0x00, 0x19, 0x29, 0x18, 1, b'x', 0x18, 1, b'y', 0x00];
+        assert_eq!(read(&good), Ok(()));
+        // A number as a text, which hides two bytes from a reader that goes by types; a list of other elements.
+        for bad in [&[0x18, 0x02, 0x02, 0x00, 0x00][..], &[0x29, 0x15, 0x02, 0x00], &[0x29, 0x11, 0x01, 0x00]] {
+            assert_eq!(read(bad).unwrap_err(), "a footer is damaged");
+        }
+        // Unknown fields: a list of 2^31 - 1 flags, one of three, a map of flags, a number of a field beyond 16 bits.
+        for bad in [
+            &[0x39, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00][..],
+            &[0x39, 0x32, 0x01, 0x01, 0x01, 0x00],
+            &[0x3b, 0xff, 0xff, 0xff, 0xff, 0x07, 0x11, 0x00],
+            &[0x05, 0x82, 0x80, 0x08, 0x00, 0x00],
+        ] {
+            assert_eq!(read(bad).unwrap_err(), "a footer is damaged");
+        }
+        let header = |first: &[u8]| {
+            let rest = [0x15, 0x02, 0x15, 0x02, 0x2c, 0x15, 0x02, 0x00, 0x00];
+            ThriftReader::new(&[first, &rest].concat()[..], "a header").page_sizes().map(|sizes| sizes.values)
+        };
+        assert_eq!(header(&[0x15, 0x00]), Ok(1));
+        assert_eq!(header(&[0x18, 0x00]).unwrap_err(), "a header is damaged");
     }
 
     #[test]

@@ -66,6 +66,17 @@ fn a_damaged_parquet_file_is_read_or_refused() {
 }
 
 #[test]
+fn compressions_that_are_not_read_are_named() {
+    let mut file = parquet(&[0, 0, 1, 1], &[0, 1, 0, 1], &["ann", "bob"]);
+    // Compression 6 is zstd, 4 is Brotli; the number of values follows.
+    let places: Vec<usize> = (0..file.len() - 2).filter(|&at| file[at..at + 3] == [0x15, 0x0c, 0x16]).collect();
+    assert_eq!(places.len(), 4, "one for each column");
+    places.into_iter().for_each(|at| file[at + 1] = 0x08);
+    let told = beliefs(BeliefsFormat::Parquet, &file).unwrap_err().to_string();
+    assert!(told.contains("its columns are compressed with BROTLI; snappy, gzip and zstd can be read"), "{told}");
+}
+
+#[test]
 fn files_that_state_impossible_numbers_are_refused() {
     let header = |shape: &str| {
         let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");

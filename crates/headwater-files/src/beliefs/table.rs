@@ -270,7 +270,7 @@ pub(super) fn read_parquet(
     path: &Path,
     log_ratios: bool,
 ) -> Result<LoadedBeliefs, Error> {
-    let broken = |error: String| Error::file(path, format!("is not a whole Parquet file ({error}); write it again"));
+    let broken = |error: String| Error::file(path, format!("cannot be read as Parquet ({error}); write it again"));
     let bytes = from.len();
     let batches = ParquetBatches::new(from, BATCH).map_err(broken)?;
     let schema = batches.schema().clone();

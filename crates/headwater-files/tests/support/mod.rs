@@ -73,8 +73,37 @@ fn footer(elements: usize, schema: &[u8], rows: u64) -> Vec<u8> {
     let rows = varint(2 * rows);
     // Version 1; a list of structures; the number of rows; a list of one group of rows, which has no columns.
     let schema = [&[0x15, 0x02, 0x19, 0xfc][..], &varint(elements as u64), schema, &[0x16], &rows].concat();
-    let footer = [&schema[..], &[0x19, 0x1c, 0x19, 0x0c, 0x16, 0x00, 0x16], &rows, &[0x00, 0x00]].concat();
-    [b"PAR1", &footer[..], &(footer.len() as u32).to_le_bytes(), b"PAR1"].concat()
+    file(&[&schema[..], &[0x19, 0x1c, 0x19, 0x0c, 0x16, 0x00, 0x16], &rows, &[0x00, 0x00]].concat())
+}
+
+/// A file with this footer and nothing else.
+fn file(footer: &[u8]) -> Vec<u8> {
+    [b"PAR1", footer, &(footer.len() as u32).to_le_bytes(), b"PAR1"].concat()
+}
+
+/// Files with one column and without rows that state 2^31 - 1 elements of a list, or twenty times as many, in a few bytes.
+fn stated_elements() -> Vec<(&'static str, Vec<u8>)> {
+    const MANY: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x07];
+    // Version 1; a schema of a root and a column of flags; no rows.
+    let start = [
+        &[0x15, 0x02, 0x19, 0x2c, 0x48, 0x01, b'r', 0x15, 0x02, 0x00][..],
+        &[0x15, 0x00, 0x25, 0x00, 0x18, 0x01, b'x', 0x00, 0x16, 0x00],
+    ]
+    .concat();
+    let flags = [&[0xf1][..], &MANY].concat().repeat(20);
+    let maps = [&MANY[..], &[0x11]].concat().repeat(20);
+    // An unknown field, a list of twenty lists of flags; the same of maps.
+    let unknown = |kind: u8, elements: &[u8]| [&[0xb9, 0xf0 | kind, 20][..], elements, &[0x00]].concat();
+    let after = |rest: &[u8]| file(&[&start[..], &[0x19, 0x0c], rest].concat());
+    // Who goes by the stated type, a text, does not see what follows its length: for others the version, and a field like that above.
+    let hidden = [&[0xd9, 0xf9, 20][..], &flags, &[0x00]].concat();
+    let hidden = [&[0x18, hidden.len() as u8][..], &hidden, &start[2..], &[0x19, 0x0c, 0x00]].concat();
+    vec![
+        ("groups of rows", file(&[&start[..], &[0x19, 0xfc], &MANY, &[0x00; 10]].concat())),
+        ("lists of flags in the footer", after(&unknown(0x09, &flags))),
+        ("maps of flags in the footer", after(&unknown(0x0b, &maps))),
+        ("a text in place of the version", file(&hidden)),
+    ]
 }
 
 /// Parquet files of less than a megabyte that would become very much larger, each with a word for it.
@@ -100,7 +129,8 @@ pub(crate) fn hostile_parquet() -> Vec<(&'static str, Vec<u8>)> {
     // A long name above 50000 columns.
     wide.extend([0x15, 0xa0, 0x8d, 0x06, 0x00]);
     wide.extend(leaf.repeat(50_000));
-    vec![
+    let mut files = stated_elements();
+    files.extend([
         ("flags", column((0..64).map(|_| flags(1 << 20)))),
         ("lists of flags", column((0..32).map(|_| lists(flags(1 << 20), 1 << 13)))),
         ("lists of texts", column([lists(dictionary(texts, 100_000), 1000)])),
@@ -110,5 +140,6 @@ pub(crate) fn hostile_parquet() -> Vec<(&'static str, Vec<u8>)> {
         ("no columns", footer(1, &root(&[0x00]), 1 << 60)),
         ("deep", footer(100_002, &deep, 0)),
         ("long names", footer(50_002, &wide, 0)),
-    ]
+    ]);
+    files
 }

@@ -92,7 +92,7 @@ impl ArrowRows {
 }
 
 fn broken(file: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::file(file, format!("is not a whole Parquet file ({error}); write it again"))
+    Error::file(file, format!("cannot be read as Parquet ({error}); write it again"))
 }
 
 impl ArrowBatch {

@@ -266,7 +266,7 @@ pub(crate) mod tests {
         assert!(said(b"PK\x03\x04rest").contains("not a whole zip archive"));
         assert!(said(b"\x89PNG\r\n\x1a\n\0\0").contains("not text"));
         assert!(said(b"\xea\xe0\xf8\xe0;b\n").contains("not UTF-8"));
-        assert!(said(b"PAR1").contains("whole Parquet"));
+        assert!(said(b"PAR1").contains("cannot be read as Parquet"));
     }
 
     #[test]
