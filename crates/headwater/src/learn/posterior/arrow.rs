@@ -8,7 +8,7 @@
 //! the weights at the centre and the inverse as a series that ends with its slowest direction.
 
 use super::marginal::Support;
-use super::sampler::{Metric, SMALLEST_CURVATURE};
+use super::sampler::{Change, Metric, SMALLEST_CURVATURE};
 use crate::Error;
 use faer::{Mat, Side};
 use std::ops::Range;
@@ -153,9 +153,11 @@ impl Metric for ArrowMetric {
         &self.centre
     }
 
-    fn rescale(&mut self, variances: &[f64]) -> bool {
-        self.factors.iter_mut().zip(variances).for_each(|(factor, variance)| *factor *= variance.sqrt());
-        true
+    fn recoordinate(&mut self, change: &Change) {
+        // A matrix is not asked for.
+        if let Change::Scales(scales) = change {
+            self.factors.iter_mut().zip(scales).for_each(|(factor, scale)| *factor *= scale);
+        }
     }
 
     fn spread(&self, y: &[f64]) -> Vec<f64> {
@@ -267,7 +269,7 @@ mod tests {
         let columns: Vec<Vec<f64>> =
             (0..2).map(|which| (0..8).map(|row| ((row + 3 * which) as f64).cos()).collect()).collect();
         let mut metric = apart.coupled(&columns).unwrap();
-        assert!(metric.rescale(&[1.5, 0.7, 1.0, 2.0, 0.4, 1.1, 0.9, 1.3]));
+        metric.recoordinate(&Change::Scales(vec![1.5, 0.7, 1.0, 2.0, 0.4, 1.1, 0.9, 1.3]));
         let (y, gradient) = ([0.3, -1.0, 0.2, 0.8, -0.5, 1.4, 0.1, -0.6], [1.0, 0.4, -0.3, 0.2, 0.9, -1.1, 0.5, 0.7]);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let (forth, back) = (dot(&metric.spread(&y), &gradient), dot(&y, &metric.pull(&gradient)));

@@ -135,6 +135,22 @@ impl Attention {
         }
     }
 
+    /// Adds a multiple of the derivatives of the mean of the odds.
+    pub(crate) fn add_odds_gradient(support: &Support, parameters: &[f64], times: f64, gradient: &mut [f64]) {
+        let listeners = || (0..support.agents()).filter(|&listener| support.of(listener).len() > 1);
+        let share = times / listeners().count().max(1) as f64;
+        for listener in listeners() {
+            gradient[listener] += share;
+            let others = &support.speakers[support.of(listener)][1..];
+            let strength = |speaker: &u32| parameters[*speaker as usize];
+            let strongest = others.iter().map(strength).fold(f64::NEG_INFINITY, f64::max);
+            let total: f64 = others.iter().map(|speaker| (strength(speaker) - strongest).exp()).sum();
+            for speaker in others {
+                gradient[*speaker as usize] -= share * (strength(speaker) - strongest).exp() / total;
+            }
+        }
+    }
+
     /// Mean of the odds of listeners with other speakers.
     pub(crate) fn mean_odds(&self, support: &Support) -> f64 {
         let heard: Vec<f64> = (0..self.odds.len()).filter(|&k| support.of(k).len() > 1).map(|k| self.odds[k]).collect();

@@ -6,10 +6,9 @@
 use super::arrow::{ArrowMetric, Centre};
 use super::attention::Attention;
 use super::sampler::{Metric, Search, maximise};
+use super::standard::StandardTarget;
 use super::strengths::{Prepared, likeliest, likeliest_scale};
-use super::target::{
-    DRIFT_FREEDOM, Density, OF_DEVIATIONS, OF_NEWS, OF_STRENGTHS, StrengthsTarget, UnknownVariance, Variances,
-};
+use super::target::{DRIFT_FREEDOM, Density, OF_DEVIATIONS, OF_NEWS, OF_STRENGTHS, StrengthsTarget, UnknownVariance};
 use crate::{Error, progress};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -44,6 +43,12 @@ const DRAWN: usize = 20_000_000;
 /// Largest move of a coordinate of the metric in one step.
 const LARGEST_MOVE: f64 = 1.0;
 
+/// Standard deviation of the logarithm of the factor of the variance of a drift, by its prior.
+pub(crate) const SPREAD_OF_FACTORS: f64 = 0.8;
+
+/// Typical change of the logarithm of a standard deviation of the hierarchy.
+pub(crate) const SPREAD_OF_DEVIATIONS: f64 = 0.2;
+
 /// Steps that the search takes at most.
 pub(crate) const SEARCH_STEPS: usize = SEARCH.0 + (ROUNDS - 1) * SEARCH.1;
 
@@ -62,9 +67,20 @@ fn common_spreads(target: &StrengthsTarget, scales: &[f64]) -> Vec<(usize, f64)>
     ]
 }
 
-/// Precision of the drift of each agent: of the data, which tell the mean of news and noise, and of the prior.
+/// Standard deviation of the drift of each agent: by the data and the prior.
 fn drift_spreads(target: &StrengthsTarget, point: &[f64], attention: &Attention) -> Vec<f64> {
-    let (places, posts) = (target.ratio(0), &target.ratios[0].posts);
+    let prior = (DRIFT_FREEDOM + 1.0) / DRIFT_FREEDOM * (-2.0 * point[target.ratio(0).drift_scale()]).exp();
+    drift_precisions(target, 0, point, attention).iter().map(|data| (data + prior).sqrt().recip()).collect()
+}
+
+/// Precision of the drift of each agent in the data, which tell the mean of its news and noise, by episode and agent.
+pub(crate) fn drift_precisions(
+    target: &StrengthsTarget,
+    number: usize,
+    point: &[f64],
+    attention: &Attention,
+) -> Vec<f64> {
+    let (places, posts) = (target.ratio(number), &target.ratios[number].posts);
     let (agents, episodes) = (target.support.agents(), posts.episode_count());
     let noise = point[places.noise()].exp();
     let mut steps = vec![0.0; episodes];
@@ -76,7 +92,6 @@ fn drift_spreads(target: &StrengthsTarget, point: &[f64], attention: &Attention)
             precision[episode * agents + one.agent as usize] += 1.0 / (noise * one.share);
         }
     }
-    let prior = (DRIFT_FREEDOM + 1.0) / DRIFT_FREEDOM * (-2.0 * point[places.drift_scale()]).exp();
     (0..agents * episodes)
         .map(|cell| {
             let (episode, agent) = (cell / agents, cell % agents);
@@ -86,7 +101,7 @@ fn drift_spreads(target: &StrengthsTarget, point: &[f64], attention: &Attention)
             let seen = precision[cell].max(1.0 / (point[places.news().start + agent].exp() + noise));
             let variance =
                 point[places.news().start + agent].exp() / steps[episode] + ((1.0 - own).powi(2) + squares) / seen;
-            (1.0 / variance + prior).sqrt().recip()
+            1.0 / variance
         })
         .collect()
 }
@@ -136,9 +151,14 @@ fn curved(
         // The data can only add to what the prior tells, up to the error of the estimate.
         block.for_each(|place| spreads[place] = diagonal[place].max(1.0 / variance).sqrt().recip());
     }
-    let commons = common_spreads(target, scales);
+    let curvature = bent(target, point, &common_spreads(target, scales))?;
+    uncoupled(target, point, &attention, spreads, scales).coupled(&curvature)
+}
+
+/// Minus the derivatives of the gradient along variables with the given spreads, a vector for each.
+fn bent(density: &impl Density, point: &[f64], along: &[(usize, f64)]) -> Result<Vec<Vec<f64>>, Error> {
     let mut curvature = Vec::new();
-    for pair in commons.chunks(4) {
+    for pair in along.chunks(4) {
         let mut points = Vec::new();
         for &(place, spread) in pair {
             for by in [-0.1, 0.1] {
@@ -147,13 +167,39 @@ fn curved(
                 points.push(point);
             }
         }
-        let found = target.evaluate(&points)?;
+        let found = density.evaluate(&points)?;
         for (&(_, spread), pair) in pair.iter().zip(found.chunks(2)) {
             let by = 0.2 * spread;
             curvature.push(pair[0].gradient.iter().zip(&pair[1].gradient).map(|(a, b)| (a - b) / by).collect());
         }
     }
-    uncoupled(target, point, &attention, spreads, scales).coupled(&curvature)
+    Ok(curvature)
+}
+
+/// The metric of the chains about the same point, in the variables of a [`StandardTarget`].
+pub(crate) fn standardised(
+    standard: &StandardTarget,
+    metric: &ArrowMetric,
+    scales: &[f64],
+) -> Result<ArrowMetric, Error> {
+    let target = standard.target();
+    let point = standard.variables(metric.centre());
+    let mut spreads: Vec<f64> = (0..target.size()).map(|place| metric.variance(place).sqrt()).collect();
+    spreads[target.ratio(0).levels()].fill(1.0);
+    for (places, deviation) in standard.families_by_deviation() {
+        places.for_each(|place| spreads[place] /= deviation);
+    }
+    spreads.resize(standard.factors().end, SPREAD_OF_FACTORS);
+    spreads.resize(standard.size(), SPREAD_OF_DEVIATIONS);
+    let attention = Attention::new(&target.support, metric.centre());
+    let mut commons = common_spreads(target, scales);
+    commons.extend(standard.log_deviations().map(|place| (place, SPREAD_OF_DEVIATIONS)));
+    commons.iter().for_each(|&(place, spread)| spreads[place] = spread);
+    let curvature = bent(standard, &point, &commons)?;
+    let centre = Centre { point, weights: attention.weights, keep: attention.keep };
+    let places = commons.into_iter().map(|(place, _)| place).collect();
+    let levels = standard.size()..standard.size();
+    ArrowMetric::uncoupled(&target.support, centre, levels, spreads, places).coupled(&curvature)
 }
 
 fn uncoupled(
@@ -189,7 +235,7 @@ pub(crate) fn approximate(prepared: &mut Prepared, seed: u64, each: &dyn Fn()) -
             smallest_gain: SMALLEST_GAIN * target.size() as f64,
             frugal: true,
         };
-        target.variances = Variances::Held(held);
+        target.variances = held;
         point = maximise(target, point, &metric, &fixed, search, each)?.0;
         metric = curved(target, &point, &spreads, scales, held, seed.wrapping_add(round as u64))?;
         if round + 1 == ROUNDS {

@@ -2,8 +2,8 @@
 //!
 //! - [`trajectory`] solves for the mean of all hidden beliefs and draws from their posterior without forming a covariance.
 //! - `strengths` samples the posterior of speaker strengths with the hidden beliefs integrated out: `marginal` is the
-//!   exact likelihood with its gradient, `attention` the weights made of strengths, `target` adds the priors, and
-//!   `sampler` moves the chains.
+//!   exact likelihood with its gradient, `attention` the weights made of strengths, `target` adds the priors, `standard`
+//!   has the variables in which the chains move, and `sampler` moves them.
 //! - `edges` samples the posterior of sparse edges of up to 60 agents.
 
 pub(crate) mod arrow;
@@ -18,6 +18,7 @@ pub(crate) mod large;
 pub(crate) mod marginal;
 pub(crate) mod sampler;
 pub(crate) mod score;
+pub(crate) mod standard;
 pub(crate) mod strengths;
 pub(crate) mod target;
 pub mod trajectory;

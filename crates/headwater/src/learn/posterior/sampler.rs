@@ -147,10 +147,13 @@ pub(crate) trait Metric: Sync {
     /// Sᵀ g.
     fn pull(&self, gradient: &[f64]) -> Vec<f64>;
 
-    /// Multiplies the scale of each coordinate by the root of its variance, where the metric can.
-    fn rescale(&mut self, _variances: &[f64]) -> bool {
+    /// Whether it takes coordinates that are mixed by a matrix.
+    fn is_dense(&self) -> bool {
         false
     }
+
+    /// Takes other coordinates of the same points.
+    fn recoordinate(&mut self, change: &Change);
 
     /// S Sᵀ g.
     fn precondition(&self, gradient: &[f64]) -> Vec<f64> {
@@ -257,6 +260,21 @@ impl Metric for Scaling {
     fn pull(&self, gradient: &[f64]) -> Vec<f64> {
         (0..gradient.len()).map(|column| dot(self.root.col_as_slice(column), gradient)).collect()
     }
+
+    fn is_dense(&self) -> bool {
+        true
+    }
+
+    fn recoordinate(&mut self, change: &Change) {
+        match change {
+            Change::Scales(scales) => {
+                for (column, scale) in scales.iter().enumerate() {
+                    self.root.col_as_slice_mut(column).iter_mut().for_each(|entry| *entry *= scale);
+                }
+            }
+            Change::Dense(root) => self.root = &self.root * root,
+        }
+    }
 }
 
 /// Share of proposals that should be accepted.
@@ -273,34 +291,87 @@ const MOST_LEAPS: usize = 40;
 /// and most corrections along a trajectory.
 const SETTLING: usize = 10;
 const ENOUGH_ACCEPTED: f64 = 0.65;
-const CORRECTIONS: (usize, usize) = (2, 16);
+const CORRECTIONS: (usize, usize) = (2, 4);
+
+/// Trajectories in which chains leave the density of a guide that is of no use, and adapt their step and metric.
+const ADAPTING: usize = 60;
 
 /// Draws that the expected variance one counts for beside measured ones, which are correlated.
 const EXPECTED: f64 = 60.0;
 
-/// Sums of coordinates and of their squares.
+/// Correlated draws that count as one for a covariance.
+const CORRELATED: f64 = 4.0;
+
+/// A linear change of coordinates: y = L·y′.
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    /// Diagonal.
+    Scales(Vec<f64>),
+    /// Lower triangular.
+    Dense(Mat<f64>),
+}
+
+impl Change {
+    /// y′ of y.
+    fn apply(&self, y: &mut [f64]) {
+        match self {
+            Change::Scales(scales) => y.iter_mut().zip(scales).for_each(|(value, scale)| *value /= scale),
+            Change::Dense(root) => {
+                for row in 0..y.len() {
+                    let before: f64 = (0..row).map(|column| root[(row, column)] * y[column]).sum();
+                    y[row] = (y[row] - before) / root[(row, row)];
+                }
+            }
+        }
+    }
+}
+
+/// Sums of coordinates and of their products: all of them, or the squares.
 #[derive(Debug, Clone)]
 struct Moments {
     count: f64,
     sums: Vec<f64>,
     squares: Vec<f64>,
+    products: Option<Mat<f64>>,
 }
 
 impl Moments {
-    fn new(size: usize) -> Self {
-        Moments { count: 0.0, sums: vec![0.0; size], squares: vec![0.0; size] }
+    fn new(size: usize, dense: bool) -> Self {
+        let products = dense.then(|| Mat::zeros(size, size));
+        Moments { count: 0.0, sums: vec![0.0; size], squares: vec![0.0; size], products }
     }
 
     fn add(&mut self, position: &[f64]) {
         self.count += 1.0;
         self.sums.iter_mut().zip(position).for_each(|(sum, value)| *sum += value);
         self.squares.iter_mut().zip(position).for_each(|(sum, value)| *sum += value * value);
+        if let Some(products) = &mut self.products {
+            for (column, value) in position.iter().enumerate() {
+                kick(products.col_as_slice_mut(column), *value, position);
+            }
+        }
     }
 
-    /// Variances, drawn towards one.
-    fn variances(&self) -> Vec<f64> {
-        let variance = |(sum, square): (&f64, &f64)| (square - sum * sum / self.count).max(0.0);
-        self.sums.iter().zip(&self.squares).map(|pair| (variance(pair) + EXPECTED) / (self.count + EXPECTED)).collect()
+    /// What makes the covariance about one, drawn towards no change.
+    fn change(&self) -> Change {
+        let size = self.sums.len();
+        let dense = self.products.as_ref().and_then(|products| {
+            // A covariance of few draws is far off in many directions.
+            let (draws, expected) = (self.count / CORRELATED, size as f64);
+            let covariance = |row: usize, column: usize| {
+                let found = (products[(row, column)] - self.sums[row] * self.sums[column] / self.count) / self.count;
+                (draws * found + if row == column { expected } else { 0.0 }) / (draws + expected)
+            };
+            Mat::from_fn(size, size, covariance).llt(Side::Lower).ok().map(|found| found.L().to_owned())
+        });
+        match dense {
+            Some(root) => Change::Dense(root),
+            None => {
+                let variance = |(sum, square): (&f64, &f64)| (square - sum * sum / self.count).max(0.0);
+                let drawn = |pair| ((variance(pair) + EXPECTED) / (self.count + EXPECTED)).sqrt();
+                Change::Scales(self.sums.iter().zip(&self.squares).map(drawn).collect())
+            }
+        }
     }
 }
 
@@ -398,22 +469,45 @@ impl<M: Metric> Chains<M> {
     }
 
     /// Chains that moved under the density of a guide go on under the sampled one, with as many corrections of the guide as it
-    /// takes for the ends of trajectories to be accepted.
-    pub(crate) fn guided<D: Density>(mut self, density: &D, guide: &Guide<D, M>, metric: M) -> Result<Self, Error> {
+    /// takes for the ends of trajectories to be accepted; none where even the most do not suffice.
+    pub(crate) fn guided<D: Density>(
+        mut self,
+        density: &D,
+        guide: &Guide<D, M>,
+        metric: M,
+    ) -> Result<Option<Self>, Error> {
         self.metric = metric;
         self.differences = self.differences(density, guide, &self.positions, &self.current)?;
         self.corrections = CORRECTIONS.0;
-        loop {
+        while self.corrections <= CORRECTIONS.1 {
             let mut accepted = 0.0;
             for _ in 0..SETTLING {
                 self.advance(density, Some(guide), false)?;
                 accepted += self.accepted / SETTLING as f64;
             }
-            if accepted > ENOUGH_ACCEPTED || self.corrections >= CORRECTIONS.1 {
-                return Ok(self);
+            if accepted > ENOUGH_ACCEPTED {
+                return Ok(Some(self));
             }
             self.corrections *= 2;
         }
+        Ok(None)
+    }
+
+    /// Chains that moved under another density go on under the sampled one and adapt their step to it.
+    pub(crate) fn unguided<D: Density>(mut self, density: &D, metric: M) -> Result<Self, Error> {
+        self.metric = metric;
+        self.current = density.evaluate(&self.points())?;
+        (self.adapted, self.gap, self.averaged, self.centre) = (0.0, 0.0, 0.0, (2.0 * self.step).ln());
+        for number in 0..ADAPTING {
+            self.advance(density, None, true)?;
+            if number + 1 == ADAPTING / 3 {
+                self.begin_measuring();
+            } else if number + 1 == 4 * ADAPTING / 5 {
+                self.recoordinate();
+            }
+        }
+        self.settle();
+        Ok(self)
     }
 
     fn differences<D: Density>(
@@ -522,20 +616,17 @@ impl<M: Metric> Chains<M> {
         self.step = log_step.exp().clamp(1e-3, 2.0);
     }
 
-    /// From now on the variances of the coordinates are measured.
-    pub(crate) fn begin_rescaling(&mut self) {
-        self.measured = Some(Moments::new(self.positions[0].len()));
+    /// From now on the covariance of the coordinates is measured.
+    pub(crate) fn begin_measuring(&mut self) {
+        self.measured = Some(Moments::new(self.positions[0].len(), self.metric.is_dense()));
     }
 
-    /// Gives every coordinate about unit variance, where the metric can; ends the measurement.
-    pub(crate) fn rescale(&mut self) {
-        let Some(measured) = self.measured.take() else { return };
-        let variances = measured.variances();
-        if self.metric.rescale(&variances) {
-            for position in &mut self.positions {
-                position.iter_mut().zip(&variances).for_each(|(value, variance)| *value /= variance.sqrt());
-            }
-        }
+    /// Gives the coordinates about unit covariance; ends the measurement. Returns the change.
+    pub(crate) fn recoordinate(&mut self) -> Option<Change> {
+        let change = self.measured.take()?.change();
+        self.metric.recoordinate(&change);
+        self.positions.par_iter_mut().for_each(|position| change.apply(position));
+        Some(change)
     }
 
     /// Ends the adaptation: the step is its average from now on.

@@ -3,44 +3,37 @@
 //! In: a panel and who may hear whom. Out: a [`StrengthsPosterior`]: draws of the network, δ and the
 //! evidence, with their convergence.
 
+mod many;
 mod meaning;
 mod prepared;
 
-use super::arrow::ArrowMetric;
 use super::attention::{Attention, listener_weights};
 use super::draws::Draws;
-use super::filter::{self, Audience};
 use super::lanes::LANES;
-use super::marginal::{MarginalParams, Support};
+use super::marginal::Support;
 use super::sampler::{Chains, Guide, Metric, POINTS_OF_A_STEP, Scaling, Search, maximise};
+use super::standard::StandardTarget;
 use super::target::{
     DRIFT_FREEDOM, Density, Evaluation, OF_DEVIATIONS, OF_NEWS, OF_STRENGTHS, RatioLayout, StrengthsTarget,
-    UnknownVariance, Variances,
+    UnknownVariance,
 };
-use super::trajectory::{Observations, SparseDynamics, Trajectory};
 use super::{SAMPLING, SamplingParams, large};
 use crate::learn::gsl::Constraint;
-use crate::learn::method::Method;
-use crate::learn::regressors::DistinctAgents;
-use crate::learn::state_space::{self, StateSpaceParams};
+use crate::learn::state_space::StateSpaceParams;
+use crate::model::WeightKind;
 use crate::model::posterior::{EdgeInterval, Posterior, interval, rounded};
-use crate::model::{self, ColumnDiagnostics, Skill, Smoothing, WeightKind};
-use crate::{Combination, Error, Evidence, Model, Panel, progress};
+use crate::{Error, Model, Panel, progress};
+pub(crate) use many::{forecast_skill, learn};
+use many::{run_large, search, shift};
 use meaning::{EpisodeDrifts, Reading, StrengthsDraw, combination};
+use prepared::median;
 pub(crate) use prepared::{Prepared, prepare};
-use prepared::{median, posts};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Largest product of observations and squared number of agents for the exact likelihood; beyond it the filter's covariance
 /// is kept diagonal, and the draws are moved by the difference between the maxima.
 const MOST_WORK: usize = 60_000_000;
-
-/// Most steps × edges for chains: about two minutes of one core. Beyond, draws are from the normal approximation.
-const MOST_SAMPLED: usize = 2_000_000;
 
 /// Most agents for expectation-maximisation with a dense covariance, where strengths on a graph can do without.
 const MOST_DENSE: usize = 60;
@@ -50,8 +43,9 @@ const MOST_DENSE: usize = 60;
 const ROUNDS: usize = 3;
 const SEARCH: (usize, usize) = (150, 40);
 
-/// Trajectories in which the chains adapt their step and leave their start.
-const WARM_UP: usize = 60;
+/// Trajectories in which the chains adapt their step and their metric and leave their start: under a guide, which costs
+/// little, and without.
+const WARM_UP: (usize, usize) = (120, 60);
 
 /// Steps of the search from the maximum of the approximate density to that of the exact one.
 const CORRECTIONS: usize = 30;
@@ -63,9 +57,6 @@ const BETWEEN_CHECKS: usize = 20;
 const MOST_KEPT: usize = 500;
 const FEWEST_KEPT: usize = 100;
 const MOST_NUMBERS: usize = 2_000_000;
-
-/// Relative error of the smoothed beliefs, of which only the sign of a mean matters.
-const SMOOTHED: f64 = 1e-4;
 
 /// Names of the progress stages in which the maximum is found.
 const APPROXIMATING: &str = "approximating the posterior";
@@ -118,25 +109,27 @@ fn search_steps(round: usize) -> usize {
     if round == 0 { SEARCH.0 } else { SEARCH.1 }
 }
 
-/// Evaluations of [`approximate`] at most, in groups of [`LANES`] points.
-fn most_evaluations(size: usize) -> u64 {
+/// Evaluations of the approximate density for its metric at most, in groups of [`LANES`] points.
+fn most_evaluations(target: &StrengthsTarget) -> u64 {
     let groups = |points: usize| points.div_ceil(LANES);
-    let round = |round: usize| 1 + search_steps(round) * groups(POINTS_OF_A_STEP) + groups(2 * size);
-    (0..ROUNDS).map(round).sum::<usize>() as u64
+    let search = |round: usize| 1 + search_steps(round) * groups(POINTS_OF_A_STEP);
+    let curvature = (ROUNDS - 1) * groups(2 * target.size());
+    let standard = target.size() + target.places_of_levels().count() + 2 + target.ratios.len();
+    ((0..ROUNDS).map(search).sum::<usize>() + curvature) as u64 + most_corrections(standard)
 }
 
-/// Evaluations of [`sample_guided`] by the exact density at most, in groups of [`LANES`] points.
+/// Evaluations of [`curved`] at most, in groups of [`LANES`] points.
 fn most_corrections(size: usize) -> u64 {
     (1 + CORRECTIONS * POINTS_OF_A_STEP.div_ceil(LANES) + (2 * size).div_ceil(LANES)) as u64
 }
 
 /// A density that tells of its evaluations, in groups of [`LANES`] points.
-struct Counted<'a> {
-    density: &'a StrengthsTarget,
+struct Counted<'a, D> {
+    density: &'a D,
     each: &'a (dyn Fn(u64) + Sync),
 }
 
-impl Density for Counted<'_> {
+impl<D: Density> Density for Counted<'_, D> {
     fn size(&self) -> usize {
         self.density.size()
     }
@@ -148,20 +141,20 @@ impl Density for Counted<'_> {
     }
 }
 
-/// Coordinates for the chains: the maximum given the variances of the hierarchy, and the curvature there; the variances
-/// follow by expectation-maximisation. At a maximum over the variances too, strengths would shrink to nothing.
-fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<Scaling, Error> {
+/// Where the metric of the chains is taken: the maximum given the variances of the hierarchy, which follow by
+/// expectation-maximisation from the curvature there. At a maximum over the variances too, strengths would shrink to nothing.
+fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<Vec<f64>, Error> {
     let Prepared { target, start, scales } = prepared;
     let mut point = start.clone();
     let mut scaling = Scaling::diagonal(point.clone(), scales);
     let fixed: Vec<usize> = (0..target.ratios.len()).map(|number| target.ratio(number).drift_scale()).collect();
     for round in 0..ROUNDS {
-        let counted = Counted { density: target, each };
+        let counted = Counted { density: &*target, each };
         point = maximise(&counted, point, &scaling, &fixed, Search::thorough(search_steps(round)), &|| ())?.0;
-        scaling = Scaling::from_curvature(&counted, point.clone(), scales, &|| ())?;
         if round + 1 == ROUNDS {
             break;
         }
+        scaling = Scaling::from_curvature(&counted, point.clone(), scales, &|| ())?;
         let layout = target.attention();
         let variance = |places: std::ops::Range<usize>| places.map(|place| scaling.variance(place)).collect::<Vec<_>>();
         let about = |law: UnknownVariance, places: std::ops::Range<usize>, centre: f64| {
@@ -181,9 +174,17 @@ fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<S
         for number in 0..target.ratios.len() {
             point[target.ratio(number).drift_scale()] = drift_scale(target, &point, &scaling, number);
         }
-        target.variances = Variances::Held(held);
+        target.variances = held;
     }
-    Ok(scaling)
+    Ok(point)
+}
+
+/// The posterior in the variables of the chains, about a point.
+fn standardise(target: &StrengthsTarget, point: &[f64]) -> Result<StandardTarget, Error> {
+    let attention = Attention::new(&target.support, point);
+    let precisions =
+        (0..target.ratios.len()).flat_map(|number| large::drift_precisions(target, number, point, &attention));
+    StandardTarget::new(target, point, precisions.collect())
 }
 
 /// Logarithm of the scale of the Student law of the drifts, by expectation-maximisation.
@@ -249,7 +250,7 @@ pub(crate) fn sample(
     if prepared.target.audience.is_some() {
         let metric = search(&mut prepared, sampling.seed)?;
         let shift = shift(&prepared.target, &metric, sampling.seed)?;
-        run(panel, reading, prepared.target, metric, None, &shift, sampling)
+        run_large(panel, reading, &prepared.target, &metric, &prepared.scales, &shift, sampling)
     } else {
         sample_guided(panel, reading, prepared, sampling)
     }
@@ -262,36 +263,47 @@ fn sample_guided(
     exact: Prepared,
     sampling: &SamplingParams,
 ) -> Result<StrengthsPosterior, Error> {
-    let Prepared { mut target, start, scales } = exact;
+    let Prepared { target, start, scales } = exact;
     let mut prepared = Prepared { target: target.approximated(), start, scales };
-    let stage = progress::stage(APPROXIMATING, most_evaluations(target.size()));
-    let done = AtomicU64::new(0);
-    let metric = approximate(&mut prepared, &|groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups))?;
-    drop(stage);
-    target.variances = prepared.target.variances;
-    let fixed: Vec<usize> = (0..target.ratios.len()).map(|number| target.ratio(number).drift_scale()).collect();
-    let stage = progress::stage(CORRECTING, most_corrections(target.size()));
+    let stage = progress::stage(APPROXIMATING, most_evaluations(&target));
     let done = AtomicU64::new(0);
     let each = |groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups);
-    let counted = Counted { density: &target, each: &each };
-    let search = Search::thorough(CORRECTIONS);
-    let (point, _) = maximise(&counted, metric.centre.clone(), &metric, &fixed, search, &|| ())?;
-    let exact = Scaling::from_curvature(&counted, point, &prepared.scales, &|| ())?;
+    let point = approximate(&mut prepared, &each)?;
+    let Prepared { target: approximation, mut scales, .. } = prepared;
+    let guide = standardise(&approximation, &point)?;
+    target.places_of_levels().for_each(|place| scales[place] = 1.0);
+    let layout = target.attention();
+    [layout.strengths(), layout.deviations()].into_iter().flatten().for_each(|place| scales[place] = 0.3);
+    (0..target.ratios.len()).flat_map(|number| target.ratio(number).news()).for_each(|place| scales[place] = 0.3);
+    scales.resize(guide.factors().end, large::SPREAD_OF_FACTORS);
+    scales.resize(guide.size(), large::SPREAD_OF_DEVIATIONS);
+    let begun = guide.variables(&point);
+    let metric = curved(&guide, &Scaling::diagonal(begun, &scales), &scales, &each)?;
     drop(stage);
-    run(panel, reading, target, exact, Some((prepared.target, metric)), &[], sampling)
+    let exact = guide.of(&target);
+    let stage = progress::stage(CORRECTING, most_corrections(guide.size()));
+    let done = AtomicU64::new(0);
+    let each = |groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups);
+    let metric_of_exact = curved(&exact, &metric, &scales, &each)?;
+    drop(stage);
+    run(panel, reading, &exact, metric_of_exact, Some(Guide { density: guide, metric }), &[], sampling)
 }
 
-/// The maximum of the approximate density of a large network, with its curvature.
-fn search(prepared: &mut Prepared, seed: u64) -> Result<ArrowMetric, Error> {
-    let stage = progress::stage(APPROXIMATING, large::SEARCH_STEPS as u64);
-    large::approximate(prepared, seed, &|| stage.advance())
-}
-
-/// From the maximum of the approximate density to that of the exact one.
-fn shift(target: &StrengthsTarget, metric: &ArrowMetric, seed: u64) -> Result<Vec<f64>, Error> {
-    let stage = progress::stage(CORRECTING, large::CLIMB as u64);
-    let reached = large::climb(target, metric, seed, &|| stage.advance())?;
-    Ok(reached.iter().zip(metric.centre()).map(|(a, b)| a - b).collect())
+/// The curvature at a maximum near the centre of a first metric.
+fn curved(
+    density: &StandardTarget,
+    first: &Scaling,
+    scales: &[f64],
+    each: &(dyn Fn(u64) + Sync),
+) -> Result<Scaling, Error> {
+    let counted = Counted { density, each };
+    let search = Search::thorough(CORRECTIONS);
+    // At a maximum over the scales of the hierarchy too, these would be too large.
+    let scales_of_drifts =
+        (0..density.target().ratios.len()).map(|number| density.target().ratio(number).drift_scale());
+    let fixed: Vec<usize> = density.log_deviations().chain(scales_of_drifts).collect();
+    let (point, _) = maximise(&counted, first.centre.clone(), first, &fixed, search, &|| ())?;
+    Scaling::from_curvature(&counted, point, scales, &|| ())
 }
 
 /// The point moved, where `by` is not empty.
@@ -302,28 +314,23 @@ fn moved(point: &[f64], by: &[f64]) -> Vec<f64> {
     point.iter().zip(by).map(|(at, by)| at + by).collect()
 }
 
-/// Runs the chains; the draws are moved by `shift`, where there is one. With an approximation and its metric, the chains
-/// start under that and are driven by it.
+/// Runs the chains; the draws are moved by `shift`, where there is one. With a guide, the chains start under that and are
+/// driven by it.
 fn run<M: Metric + Clone>(
     panel: &Panel,
     reading: Reading,
-    mut target: StrengthsTarget,
-    metric: M,
-    approximation: Option<(StrengthsTarget, M)>,
+    density: &StandardTarget,
+    mut metric: M,
+    mut guide: Option<Guide<StandardTarget, M>>,
     shift: &[f64],
     sampling: &SamplingParams,
 ) -> Result<StrengthsPosterior, Error> {
-    target.variances = Variances::Integrated;
     let count = sampling.chains.next_multiple_of(LANES);
-    let mut guide = approximation.map(|(density, metric)| Guide { density, metric });
-    if let Some(guide) = &mut guide {
-        guide.density.variances = Variances::Integrated;
-    }
-    let start = guide.as_ref().map_or(&target, |guide| &guide.density);
     let begun = guide.as_ref().map_or(&metric, |guide| &guide.metric).clone();
-    let mut chains = Chains::new(start, begun, count, 1.0, sampling.seed)?;
+    let begins = guide.as_ref().map_or(density, |guide| &guide.density);
+    let mut chains = Chains::new(begins, begun, count, 1.0, sampling.seed)?;
     let mut posterior = StrengthsPosterior {
-        support: target.support.clone(),
+        support: density.target().support.clone(),
         reading,
         draws: Draws::new(count),
         episodes: EpisodeDrifts::new(panel),
@@ -331,29 +338,47 @@ fn run<M: Metric + Clone>(
     };
     // Usually the third check is passed.
     let expected = sampling.draws.min(3 * BETWEEN_CHECKS);
-    let stage = progress::stage(SAMPLING, (WARM_UP + expected) as u64);
-    for number in 0..WARM_UP {
-        chains.advance(start, None, true)?;
-        if number == WARM_UP / 2 {
-            chains.begin_rescaling();
-        } else if number == 3 * WARM_UP / 4 {
-            chains.rescale();
+    let warm_up = if guide.is_some() { WARM_UP.0 } else { WARM_UP.1 };
+    let stage = progress::stage(SAMPLING, (warm_up + expected) as u64);
+    for number in 0..warm_up {
+        chains.advance(guide.as_ref().map_or(density, |guide| &guide.density), None, true)?;
+        // Twice, because the first draws are correlated the more, the worse the metric is.
+        if number == warm_up / 4 || number == warm_up / 2 {
+            chains.begin_measuring();
+        }
+        if number + 1 == warm_up / 2 || number == 7 * warm_up / 8 {
+            let change = chains.recoordinate();
+            if let (Some(guide), Some(change)) = (&mut guide, &change) {
+                guide.metric.recoordinate(change);
+                metric.recoordinate(change);
+            }
         }
         stage.advance();
     }
     chains.settle();
-    if let Some(guide) = &guide {
-        chains = chains.guided(&target, guide, metric)?;
+    if let Some(given) = &guide {
+        match chains.clone().guided(density, given, metric.clone())? {
+            Some(guided) => chains = guided,
+            None => {
+                // The approximation is too far off to be of use.
+                chains = chains.unguided(density, metric)?;
+                guide = None;
+            }
+        }
     }
     for number in 1..=sampling.draws {
-        chains.advance(&target, guide.as_ref(), false)?;
-        stage.at((WARM_UP + number.min(expected)) as u64);
-        let points: Vec<Vec<f64>> = chains.points().iter().map(|point| moved(point, shift)).collect();
+        chains.advance(density, guide.as_ref(), false)?;
+        stage.at((warm_up + number.min(expected)) as u64);
+        let points: Vec<Vec<f64>> = chains
+            .points()
+            .iter()
+            .map(|variables| Ok(moved(&density.point(variables)?, shift)))
+            .collect::<Result<_, Error>>()?;
         let draws: Vec<Result<StrengthsDraw, Error>> =
-            points.par_iter().map(|point| posterior.reading.draw(&target, point)).collect();
+            points.par_iter().map(|point| posterior.reading.draw(density.target(), point)).collect();
         for ((chain, draw), point) in draws.into_iter().enumerate().zip(&points) {
             posterior.draws.push(chain, draw?);
-            posterior.episodes.add(&target, point);
+            posterior.episodes.add(density.target(), point);
         }
         let finishing = progress::finishing() && number >= 4;
         if number % BETWEEN_CHECKS == 0 || number == sampling.draws || finishing {
@@ -364,196 +389,6 @@ fn run<M: Metric + Clone>(
         }
     }
     Ok(posterior)
-}
-
-/// Independent draws from the normal law with the curvature of the metric about the maximum.
-fn normal_draws(
-    panel: &Panel,
-    target: &StrengthsTarget,
-    metric: &ArrowMetric,
-    shift: &[f64],
-    sampling: &SamplingParams,
-) -> Result<StrengthsPosterior, Error> {
-    sampling.check()?;
-    let stage = progress::stage("drawing from the normal approximation", sampling.draws as u64);
-    let reading = Reading::of_many(&target.support)?;
-    let draws: Vec<Result<StrengthsDraw, Error>> = (0..sampling.draws as u64)
-        .into_par_iter()
-        .map(|number| {
-            progress::check()?;
-            let mut rng = ChaCha8Rng::seed_from_u64(sampling.seed);
-            rng.set_stream(number);
-            let y: Vec<f64> = (0..target.size()).map(|_| StandardNormal.sample(&mut rng)).collect();
-            let draw = reading.draw(target, &moved(&metric.point(&y), shift))?;
-            stage.advance();
-            Ok(draw)
-        })
-        .collect();
-    Ok(StrengthsPosterior {
-        support: target.support.clone(),
-        reading,
-        draws: Draws::independent(draws.into_iter().collect::<Result<_, _>>()?),
-        episodes: EpisodeDrifts::new(panel),
-        normal: true,
-    })
-}
-
-/// Learns speaker strengths on a graph of many agents: from the maximum of the posterior, and from draws where `params` ask
-/// for them.
-pub(crate) fn learn(panel: &Panel, params: &StateSpaceParams) -> Result<Model, Error> {
-    let params = StateSpaceParams { weights: Some(WeightKind::Strengths), ..params.clone() };
-    state_space::check(panel, panel.steps(), &params)?;
-    let agents = panel.agents();
-    let distinct = DistinctAgents::from_panel(&panel.clone().carry_forward().0);
-    if distinct.regressors.is_empty() {
-        return Err(Error::Undefined {
-            what: "a network",
-            reason: "no agent's beliefs change: there is nothing to learn from".into(),
-        });
-    }
-    let support = params.support.as_deref().unwrap_or_default();
-    let seed = params.sampling.unwrap_or_default().seed;
-    let mut prepared = prepare(panel, panel.steps(), support, params.adaptation);
-    // The exact likelihood has a metric of its own, which this function does not use.
-    let audience = Audience::new(&prepared.target.support);
-    prepared.target.audience.get_or_insert(audience);
-    let Maximum { target, metric, shift, reached, log_likelihood } = match params.sketch {
-        true => sketched(prepared)?,
-        false => {
-            let metric = search(&mut prepared, seed)?;
-            let target = prepared.target;
-            let shift = shift(&target, &metric, seed)?;
-            let reached = moved(metric.centre(), &shift);
-            let log_likelihood = target.evaluate(std::slice::from_ref(&reached))?.swap_remove(0).value;
-            Maximum { target, metric: Some(metric), shift, reached, log_likelihood }
-        }
-    };
-    let reading = Reading::of_many(&target.support)?;
-    let (believed, draw) = (smoothed(panel, &target, &reached)?, reading.draw(&target, &reached)?);
-    let adaptation = draw.adaptation;
-    let work = panel.steps().saturating_mul(target.support.edges());
-    let posterior = match (&params.sampling, metric) {
-        (Some(sampling), Some(metric)) if work <= MOST_SAMPLED => {
-            sampling.check()?;
-            run(panel, reading, target, metric, None, &shift, sampling)?
-        }
-        (Some(sampling), Some(metric)) => normal_draws(panel, &target, &metric, &shift, sampling)?,
-        (None, _) | (_, None) => StrengthsPosterior {
-            support: target.support.clone(),
-            reading,
-            // A single draw: the maximum.
-            draws: Draws::independent(vec![draw]),
-            episodes: EpisodeDrifts::new(panel),
-            normal: false,
-        },
-    };
-    let combination = Combination::from_triplets((0..agents).map(|agent| (agent, agent, 1.0)).collect(), agents)?;
-    let evidence = Evidence::from_rows(vec![0.0; agents], agents, 1)?;
-    let method = Method::StateSpace(params.clone());
-    // What is learned is filled in from the draws.
-    let mut model = Model::new(panel.roster().clone(), combination, evidence, adaptation, method);
-    model.diagnostics.columns =
-        panel.roster().agents().iter().map(|name| ColumnDiagnostics::statistical(name, 1)).collect();
-    model.diagnostics.evidence_steps = Some(panel.steps() - 1);
-    model.diagnostics.steps = Some(panel.steps());
-    model.diagnostics.warnings = distinct.warnings(panel);
-    model.diagnostics.smoothing = Some(Smoothing {
-        log_likelihood,
-        rounds: if params.sketch { large::SKETCH } else { large::CLIMB },
-        converged: !params.sketch,
-        noise: Vec::new(),
-        weights: WeightKind::Strengths,
-        shrinkage: params.shrinkage,
-        selection: None,
-        adaptation_given: params.adaptation.is_some(),
-        strengths: None,
-        self_weight: None,
-        common: None,
-    });
-    posterior.apply(&mut model)?;
-    if params.sampling.is_none() || params.sketch {
-        model.diagnostics.posterior = None;
-        model.diagnostics.evidence_errors = None;
-    }
-    model.truth = Some(model::settled(&believed, model.adaptation));
-    if params.sketch {
-        model.diagnostics.warnings.push(format!(
-            "a sketch: the search for the best network ended after at most {} steps, and nothing was sampled, so there are neither intervals nor a forecast skill; a fit without it has them",
-            large::SKETCH
-        ));
-    } else {
-        model.diagnostics.skill = forecast_skill(panel, &params)?;
-    }
-    Ok(model)
-}
-
-/// Where the search for the maximum of a large network ended.
-struct Maximum {
-    target: StrengthsTarget,
-    /// None of a sketch.
-    metric: Option<ArrowMetric>,
-    shift: Vec<f64>,
-    reached: Vec<f64>,
-    log_likelihood: f64,
-}
-
-/// A short search for the maximum of the approximate density.
-fn sketched(prepared: Prepared) -> Result<Maximum, Error> {
-    let stage = progress::stage(APPROXIMATING, large::SKETCH as u64);
-    let (reached, log_likelihood) = large::sketch(&prepared, &|| stage.advance())?;
-    Ok(Maximum { target: prepared.target, metric: None, shift: Vec::new(), reached, log_likelihood })
-}
-
-/// The posterior means of the hidden beliefs at these parameters, as a panel.
-fn smoothed(panel: &Panel, target: &StrengthsTarget, point: &[f64]) -> Result<Panel, Error> {
-    let (agents, places) = (panel.agents(), target.ratio(0));
-    let attention = Attention::new(&target.support, point);
-    let mut dynamics = SparseDynamics::from_support(&target.support, attention.weights);
-    dynamics.innovation = point[places.news()].iter().map(|news| news.exp()).collect();
-    dynamics.first_variance.clone_from(&target.ratios[0].first);
-    let (levels, noise) = (&point[places.levels()], point[places.noise()].exp());
-    let (mut means, mut precisions) = (vec![0.0; panel.steps() * agents], vec![0.0; panel.steps() * agents]);
-    for step in 0..panel.steps() {
-        for one in target.ratios[0].posts.at(step) {
-            let cell = step * agents + one.agent as usize;
-            means[cell] = one.value - levels[one.agent as usize];
-            precisions[cell] = 1.0 / (noise * one.share);
-        }
-    }
-    let observations = Observations::new(agents, means, precisions)?;
-    let mut beliefs = Trajectory::new(&dynamics, &observations)?.mean(SMOOTHED)?;
-    beliefs.iter_mut().enumerate().for_each(|(cell, belief)| *belief += levels[cell % agents]);
-    Panel::complete(panel.roster().clone(), beliefs)
-}
-
-/// Skill of forecasts of the last fifth of a panel, by the approximate maximum for the rest.
-pub(crate) fn forecast_skill(panel: &Panel, params: &StateSpaceParams) -> Result<Option<Skill>, Error> {
-    let seed = params.sampling.unwrap_or_default().seed;
-    // Without episodes the steps that are seen come first.
-    let seen = panel.steps() - panel.held_out_steps().scored.len();
-    if state_space::check(panel, seen, params).is_err() {
-        return Ok(None);
-    }
-    let _stage = progress::stage("forecasting held-out steps", 0);
-    let support = params.support.as_deref().unwrap_or_default();
-    let mut prepared = prepare(panel, seen, support, params.adaptation);
-    let audience = Audience::new(&prepared.target.support);
-    prepared.target.audience.get_or_insert(audience);
-    let metric = large::approximate(&mut prepared, seed, &|| ())?;
-    let all = posts(panel, 0, panel.steps());
-    let target = &prepared.target;
-    let point = target.pinned(metric.centre());
-    let places = target.ratio(0);
-    let one = |value: f64| [value];
-    let given = MarginalParams::<1> {
-        weights: Attention::new(&target.support, &point).weights.into_iter().map(one).collect(),
-        news: point[places.news()].iter().map(|news| [news.exp()]).collect(),
-        noise: [point[places.noise()].exp()],
-        levels: point[places.levels()].iter().copied().map(one).collect(),
-    };
-    let errors = filter::forecast_errors(&target.support, &all, &target.ratios[0].first, &given);
-    let error = errors[all.starts[seen]..].iter().map(|error| error * error).sum();
-    Ok(state_space::skill_of(panel, error))
 }
 
 impl StrengthsPosterior {

@@ -48,30 +48,15 @@ pub(crate) const DRIFT_FREEDOM: f64 = 3.0;
 /// Most steps × agents for which several points are evaluated side by side: a gigabyte or so.
 const MOST_LANED: usize = 4_000_000;
 
-/// Variances of the log-strengths, the deviations and the log news variances: integrated out, or held.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Variances {
-    Integrated,
-    Held([f64; 3]),
-}
-
-impl UnknownVariance {
-    /// Log-density of numbers about a centre, and its derivatives by each number; the derivative by the centre is minus
-    /// their sum.
-    fn log_density(self, values: &[f64], centre: f64, held: Option<f64>, gradient: &mut [f64]) -> f64 {
-        let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
-        let (value, slope) = match held {
-            Some(variance) => (-0.5 * squares / variance, 1.0 / variance),
-            None => {
-                let (mass, total) = (self.freedom * self.variance, self.freedom + values.len() as f64);
-                (-0.5 * total * (squares / mass).ln_1p(), total / (mass + squares))
-            }
-        };
-        for (gradient, value) in gradient.iter_mut().zip(values) {
-            *gradient -= slope * (value - centre);
-        }
-        value
+/// Log-density of normal numbers about a centre, and its derivatives by each number; the derivative by the centre is minus
+/// their sum.
+fn log_normal_density(values: &[f64], centre: f64, variance: f64, gradient: &mut [f64]) -> f64 {
+    let mut squares = 0.0;
+    for (gradient, value) in gradient.iter_mut().zip(values) {
+        squares += (value - centre).powi(2);
+        *gradient -= (value - centre) / variance;
     }
+    -0.5 * squares / variance
 }
 
 /// One log-ratio: its posts, and numbers that the priors are relative to.
@@ -91,11 +76,15 @@ pub(crate) struct StrengthsTarget {
     /// Where the filter's covariance is kept diagonal.
     pub(crate) audience: Option<Audience>,
     pub(crate) ratios: Vec<Ratio>,
-    pub(crate) variances: Variances,
+    /// Variances of the log-strengths, the deviations and the log news variances, which are held.
+    pub(crate) variances: [f64; 3],
     /// δ, where it is given.
     pub(crate) adaptation: Option<f64>,
     /// [`OF_LOG_SCALES`], or narrower in tests.
     pub(crate) log_scales: (f64, f64),
+    /// Whether the density has the priors of strengths, deviations, news and drifts, and is one of levels; otherwise all that
+    /// is the caller's.
+    pub(crate) hierarchy: bool,
 }
 
 /// Where the parameters of one log-ratio are.
@@ -200,6 +189,11 @@ impl StrengthsTarget {
         layout
     }
 
+    /// Where the levels of all log-ratios are.
+    pub(crate) fn places_of_levels(&self) -> impl Iterator<Item = usize> {
+        (0..self.ratios.len()).flat_map(|number| self.ratio(number).levels())
+    }
+
     /// A point with the given δ instead of its own.
     pub(crate) fn pinned<'a>(&self, point: &'a [f64]) -> Cow<'a, [f64]> {
         let Some(adaptation) = self.adaptation else { return Cow::Borrowed(point) };
@@ -259,18 +253,16 @@ impl StrengthsTarget {
     /// Log-density of the prior; adds its derivatives.
     fn log_prior(&self, point: &[f64], attention: &Attention, by_weight: &mut [f64], gradient: &mut [f64]) -> f64 {
         let (agents, layout) = (self.support.agents(), self.attention());
-        let held = |which: usize| match self.variances {
-            Variances::Integrated => None,
-            Variances::Held(variances) => Some(variances[which]),
-        };
+        let [of_strengths, of_deviations, of_news] = self.variances;
         let normal = |place: usize, mean: f64, deviation: f64, gradient: &mut [f64]| {
             let off = (point[place] - mean) / deviation;
             gradient[place] -= off / deviation;
             -0.5 * off * off
         };
         let mut value = 0.0;
-        for (range, law, which) in [(layout.strengths(), OF_STRENGTHS, 0), (layout.deviations(), OF_DEVIATIONS, 1)] {
-            value += law.log_density(&point[range.clone()], 0.0, held(which), &mut gradient[range]);
+        let families = [(layout.strengths(), of_strengths), (layout.deviations(), of_deviations)];
+        for (range, variance) in families.into_iter().filter(|_| self.hierarchy) {
+            value += log_normal_density(&point[range.clone()], 0.0, variance, &mut gradient[range]);
         }
         value += normal(layout.own(), OF_OWN.0, OF_OWN.1, gradient);
         value += normal(layout.blend(), OF_BLEND.0, OF_BLEND.1, gradient);
@@ -279,7 +271,9 @@ impl StrengthsTarget {
         gradient[layout.keep()] += 1.0 - 2.0 * attention.keep;
         // log |det(I − B)| once for each log-ratio and episode.
         let times = (self.ratios.len() * self.ratios[0].posts.episode_count()) as f64;
-        if let Some(audience) = &self.audience {
+        if !self.hierarchy {
+            // The caller's variables are drifts.
+        } else if let Some(audience) = &self.audience {
             let determinant = audience.determinant(&self.support, &attention.weights, attention.keep, times, by_weight);
             value += times * determinant.value;
             gradient[layout.keep()] += times * determinant.by_keep * attention.keep * (1.0 - attention.keep);
@@ -294,17 +288,21 @@ impl StrengthsTarget {
         }
         for (number, ratio) in self.ratios.iter().enumerate() {
             let places = self.ratio(number);
-            let centre = point[places.mean_news()];
-            let mut slopes = vec![0.0; agents];
-            value += OF_NEWS.log_density(&point[places.news()], centre, held(2), &mut slopes);
-            gradient[places.mean_news()] -= slopes.iter().sum::<f64>();
-            gradient[places.news()].iter_mut().zip(&slopes).for_each(|(to, from)| *to += from);
+            if self.hierarchy {
+                let centre = point[places.mean_news()];
+                let mut slopes = vec![0.0; agents];
+                value += log_normal_density(&point[places.news()], centre, of_news, &mut slopes);
+                gradient[places.mean_news()] -= slopes.iter().sum::<f64>();
+                gradient[places.news()].iter_mut().zip(&slopes).for_each(|(to, from)| *to += from);
+            }
             value += normal(places.mean_news(), (TYPICAL.1 * ratio.spread).ln(), self.log_scales.0, gradient);
             value += normal(places.noise(), (TYPICAL.0 * ratio.spread).ln(), self.log_scales.0, gradient);
             value += normal(places.drift_centre(), 0.0, ratio.spread.sqrt(), gradient);
             let typical = 0.5 * (TYPICAL.2 * ratio.spread).ln();
             value += normal(places.drift_scale(), typical, self.log_scales.1, gradient);
-            value += self.log_prior_of_drifts(point, places, attention, by_weight, gradient);
+            if self.hierarchy {
+                value += self.log_prior_of_drifts(point, places, attention, by_weight, gradient);
+            }
         }
         value
     }
@@ -344,6 +342,12 @@ impl StrengthsTarget {
             }
         }
         value
+    }
+
+    /// log |det(I − B)| once for each log-ratio and episode.
+    #[cfg(test)]
+    pub(crate) fn log_determinant(&self, attention: &Attention) -> f64 {
+        (self.ratios.len() * self.ratios[0].posts.episode_count()) as f64 * self.determinant(attention).0
     }
 
     /// log |det(I − B)|, and (I − B)⁻¹.
@@ -416,13 +420,8 @@ mod tests {
         let point: Vec<f64> =
             prepared.start.iter().enumerate().map(|(place, start)| start + 0.3 * (place as f64).sin()).collect();
         let diagonal = Some(Audience::new(&target.support));
-        let cases = [
-            (Variances::Integrated, None),
-            (Variances::Held([0.5, 0.3, 0.2]), None),
-            (Variances::Held([0.5, 0.3, 0.2]), diagonal),
-        ];
-        for (variances, audience) in cases {
-            target.variances = variances;
+        target.variances = [0.5, 0.3, 0.2];
+        for audience in [None, diagonal] {
             target.audience = audience;
             let here = target.evaluate(std::slice::from_ref(&point)).unwrap().swap_remove(0);
             for place in 0..point.len() {

@@ -6,7 +6,7 @@ use crate::learn::posterior::attention::Attention;
 use crate::learn::posterior::filter::Audience;
 use crate::learn::posterior::marginal::{Observation, Posts, Support};
 use crate::learn::posterior::target::{
-    Density, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio, StrengthsTarget, Variances,
+    Density, OF_BLEND, OF_DEVIATIONS, OF_LOG_SCALES, OF_NEWS, OF_STRENGTHS, Ratio, StrengthsTarget,
 };
 use crate::learn::state_space::SeriesSummary;
 
@@ -54,11 +54,19 @@ pub(crate) fn prepare(panel: &Panel, steps: usize, support: &[Vec<usize>], adapt
             Ratio { posts: posts(panel, ratio, steps), first, spread }
         })
         .collect();
-    let variances = Variances::Held([OF_STRENGTHS.variance, OF_DEVIATIONS.variance, OF_NEWS.variance]);
+    let variances = [OF_STRENGTHS.variance, OF_DEVIATIONS.variance, OF_NEWS.variance];
     let observations: usize = ratios.iter().map(|ratio| ratio.posts.observations.len()).sum();
     let exact = is_exact(observations, agents);
     let audience = (!exact).then(|| Audience::new(&support));
-    let target = StrengthsTarget { support, audience, ratios, variances, adaptation, log_scales: OF_LOG_SCALES };
+    let target = StrengthsTarget {
+        support,
+        audience,
+        ratios,
+        variances,
+        adaptation,
+        log_scales: OF_LOG_SCALES,
+        hierarchy: true,
+    };
     let layout = target.attention();
     let mut start = vec![0.0; target.size()];
     let mut scales = vec![1.0; target.size()];

@@ -1,14 +1,18 @@
 use super::*;
-use crate::Roster;
 use crate::graph::Graph;
-use crate::learn::posterior::arrow::Centre;
+use crate::learn::method::Method;
+use crate::learn::posterior::arrow::{ArrowMetric, Centre};
+use crate::learn::posterior::filter::Audience;
 use crate::learn::posterior::marginal::{Observation, Posts};
 use crate::learn::posterior::target::{OF_BLEND, OF_OWN, Ratio, TYPICAL};
 use crate::panel::Times;
 use crate::simulate::crowd::{Crowd, crowd};
 use crate::simulate::noisy::by_strength;
 use crate::simulate::noisy::{NoisyWorld, noisy};
-use rand_distr::{ChiSquared, StudentT};
+use crate::{Combination, Roster};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{ChiSquared, Distribution, StandardNormal, StudentT};
 
 /// Three agents, who are silent at fixed times, and priors narrow enough for short chains.
 fn small_target(ratios: usize) -> StrengthsTarget {
@@ -25,9 +29,10 @@ fn small_target(ratios: usize) -> StrengthsTarget {
         support: Support::new(&[vec![1, 2], vec![0], vec![0, 1]]),
         audience: None,
         ratios: vec![Ratio { posts, first: vec![0.5, 1.0, 0.7], spread: 1.0 }; ratios],
-        variances: Variances::Integrated,
+        variances: [OF_STRENGTHS, OF_DEVIATIONS, OF_NEWS].map(|law| law.variance),
         adaptation: None,
         log_scales: (0.3, 0.3),
+        hierarchy: true,
     }
 }
 
@@ -118,11 +123,25 @@ fn observe(target: &mut StrengthsTarget, point: &[f64], rng: &mut ChaCha8Rng) {
     }
 }
 
+/// The variables of the chains at a point, with λ and the variances of the hierarchy drawn from their laws given the others.
+fn variables_of(standard: &StandardTarget, point: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let chi = |freedom: f64, rng: &mut ChaCha8Rng| -> f64 { ChiSquared::new(freedom).unwrap().sample(rng) };
+    let mut other = rng.clone();
+    other.set_stream(9);
+    standard.variables_with(
+        point,
+        &mut |off| ((DRIFT_FREEDOM + off * off) / chi(DRIFT_FREEDOM + 1.0, rng)).ln(),
+        &mut |law, count, squares| {
+            0.5 * ((law.freedom * law.variance + squares) / chi(law.freedom + count as f64, &mut other)).ln()
+        },
+    )
+}
+
 /// The joint-distribution test of Geweke (2004) with independent replicates: parameters drawn from their prior are a draw
 /// from the posterior given data drawn from them, so that trajectories which keep the posterior must keep the prior too.
 fn keeps_the_joint_law<M: Metric + Clone>(
     mut target: StrengthsTarget,
-    metric: impl Fn(&StrengthsTarget, Vec<f64>) -> M,
+    metric: impl Fn(&StandardTarget, &[f64], Vec<f64>) -> M,
     guide: Option<fn(M) -> M>,
     observe: impl Fn(&mut StrengthsTarget, &[f64], &mut ChaCha8Rng),
 ) {
@@ -164,22 +183,29 @@ fn keeps_the_joint_law<M: Metric + Clone>(
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let start = from_prior(&target, &mut rng);
     observe(&mut target, &start, &mut rng);
-    let metric = metric(&target, start);
+    // Any precisions are right as long as they do not depend on the position.
+    let cells = target.places_of_levels().count();
+    let standard =
+        StandardTarget::new(&target, &start, (0..cells).map(|cell| 40.0 + 20.0 * (cell as f64).sin()).collect())
+            .unwrap();
+    let begun = variables_of(&standard, &start, &mut rng);
+    let metric = metric(&standard, &start, begun);
     let guide_metric = guide.map(|off| off(metric.clone()));
-    let mut chains = Chains::new(&target, metric, 1, 0.0, 6).unwrap();
+    let mut chains = Chains::new(&standard, metric, 1, 0.0, 6).unwrap();
     chains.step = 0.1;
     chains.corrections = 8;
     let (mut accepted, mut differences) = (0.0, Vec::new());
     for _ in 0..REPLICATES {
         let before = from_prior(&target, &mut rng);
         observe(&mut target, &before, &mut rng);
-        let guide = guide_metric.clone().map(|metric| Guide { density: target.approximated(), metric });
-        chains.restart(&target, guide.as_ref(), &before).unwrap();
+        let density = standard.of(&target);
+        let guide = guide_metric.clone().map(|metric| Guide { density: density.of(&target.approximated()), metric });
+        chains.restart(&density, guide.as_ref(), &variables_of(&density, &before, &mut rng)).unwrap();
         for _ in 0..TRAJECTORIES {
-            chains.advance(&target, guide.as_ref(), false).unwrap();
+            chains.advance(&density, guide.as_ref(), false).unwrap();
             accepted += chains.accepted / (REPLICATES * TRAJECTORIES) as f64;
         }
-        let after = chains.points().swap_remove(0);
+        let after = density.point(&chains.points()[0]).unwrap();
         let pairs = numbers(&after).into_iter().zip(numbers(&before));
         differences.push(pairs.map(|(after, before)| after - before).collect::<Vec<f64>>());
     }
@@ -193,21 +219,19 @@ fn keeps_the_joint_law<M: Metric + Clone>(
     }
 }
 
+/// Any metric is right as long as it does not depend on the position; this one gives steps that are often accepted.
+fn of_curvature(density: &StandardTarget, _: &[f64], start: Vec<f64>) -> Scaling {
+    Scaling::from_curvature(density, start, &vec![0.3; density.size()], &|| ()).unwrap()
+}
+
 #[test]
 fn trajectories_keep_the_joint_law_of_parameters_and_data() {
-    // Any metric is right as long as it does not depend on the position; this one gives steps that are often accepted.
-    let metric = |target: &StrengthsTarget, start: Vec<f64>| {
-        Scaling::from_curvature(target, start, &vec![0.3; target.size()], &|| ()).unwrap()
-    };
-    keeps_the_joint_law(small_target(1), metric, None, observe);
+    keeps_the_joint_law(small_target(1), of_curvature, None, observe);
 }
 
 #[test]
 fn trajectories_of_two_log_ratios_keep_the_joint_law() {
-    let metric = |target: &StrengthsTarget, start: Vec<f64>| {
-        Scaling::from_curvature(target, start, &vec![0.3; target.size()], &|| ()).unwrap()
-    };
-    keeps_the_joint_law(small_target(2), metric, None, observe);
+    keeps_the_joint_law(small_target(2), of_curvature, None, observe);
 }
 
 /// Two log-ratios over one network, whose news and noise depend on each other, as when neutral lies between.
@@ -280,16 +304,13 @@ fn three_hypotheses_are_sampled_along_common_axes() {
 
 #[test]
 fn guided_trajectories_keep_the_joint_law_of_parameters_and_data() {
-    let metric = |target: &StrengthsTarget, start: Vec<f64>| {
-        Scaling::from_curvature(target, start, &vec![0.3; target.size()], &|| ()).unwrap()
-    };
     // In its coordinates the guide is another density than the sampled one.
     let off = |mut scaling: Scaling| {
         scaling.centre.iter_mut().enumerate().for_each(|(place, value)| *value += 0.01 * (place as f64).sin());
         scaling.root *= 0.97;
         scaling
     };
-    keeps_the_joint_law(small_target(1), metric, Some(off), observe);
+    keeps_the_joint_law(small_target(1), of_curvature, Some(off), observe);
 }
 
 /// New observations by the forecasts of the filter with a diagonal covariance, of which its likelihood is the exact density.
@@ -326,12 +347,14 @@ fn observe_by_forecasts(target: &mut StrengthsTarget, point: &[f64], rng: &mut C
 fn trajectories_of_large_networks_keep_the_joint_law_of_parameters_and_data() {
     let mut target = small_target(1);
     target.audience = Some(Audience::new(&target.support));
-    let metric = |target: &StrengthsTarget, start: Vec<f64>| {
-        let attention = Attention::new(&target.support, &start);
+    let metric = |density: &StandardTarget, point: &[f64], start: Vec<f64>| {
+        let target = density.target();
+        let attention = Attention::new(&target.support, point);
         let centre = Centre { point: start, weights: attention.weights, keep: attention.keep };
         let places = target.ratio(0);
         let commons = vec![target.attention().keep(), places.noise(), places.drift_centre()];
-        ArrowMetric::uncoupled(&target.support, centre, places.levels(), vec![0.3; target.size()], commons)
+        let spreads = vec![0.3; density.size()];
+        ArrowMetric::uncoupled(&target.support, centre, density.size()..density.size(), spreads, commons)
     };
     keeps_the_joint_law(target, metric, None, observe_by_forecasts);
 }
@@ -409,7 +432,7 @@ fn the_approximation_tells_how_far_it_is() {
     let mut support = vec![Vec::new(); 5];
     truth.combination.edges().for_each(|(speaker, listener, _)| support[listener].push(speaker));
     let mut prepared = prepare(&panel, panel.steps(), &support, None);
-    let most = most_evaluations(prepared.target.size());
+    let most = most_evaluations(&prepared.target);
     let done = AtomicU64::new(0);
     approximate(&mut prepared, &|groups| {
         done.fetch_add(groups, Ordering::Relaxed);
