@@ -99,7 +99,7 @@ def read(folder, name):
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
-    call("simulate", "--out", "w", "--agents", 9, "--steps", 200, "--silence", 0.2, folder=folder)
+    call("simulate", "--out", "w", "--agents", 9, "--steps", 200, "--silence", 0.2, "--hypotheses", 2, folder=folder)
     truth = json.loads((folder / "w/truth.json").read_text())
     pairs = [(str(speaker), str(listener)) for speaker, row in enumerate(truth["combination"])
              for listener, weight in enumerate(row) if weight > 0]

@@ -10,13 +10,17 @@
 //!
 //! with τ the precision of d in the data at that point, `d̂ = (I − Bᵀ)μ̂` the drifts of the levels μ̂ there, and
 //! `μ = (I − Bᵀ)⁻¹d`. Any τ and μ̂ give the same posterior. Equal drifts make levels of centre/δ, which the data tell much
-//! better than either, so that the centre less δ times the mean of μ̂ is a variable. Likewise the mean of the log-odds of the self-weights without their
-//! deviations, `c + κ·mean odds`, is told much better than c. Strengths, deviations and news variances are written as their
-//! standard deviation times a standard normal number.
+//! better than either, so that the centre less δ times the mean of μ̂ is a variable. Likewise the mean of the log-odds of the
+//! self-weights without their deviations, `c + κ·mean odds`, is told much better than c.
 //!
-//! The variables are those of the target with y in the place of the levels, that difference in that of the centre, the mean in that
-//! of c and the standard numbers in those of strengths, deviations and news; then log λ, by ratio, episode and agent; then the
-//! logarithms of the standard deviations of strengths, deviations and the news of each log-ratio.
+//! A strength, deviation or log news variance about its mean is a variable x times `τ₀·(τ/τ₀)ᵃ`. τ is their standard deviation,
+//! τ₀ a first value of it, and a the share of their variance that the data leave: where they leave all of it, x is standard
+//! normal whatever τ is; where they leave nothing, x does not change with τ (partial centring, Papaspiliopoulos, Roberts and
+//! Sköld 2007).
+//!
+//! The variables are those of the target with y in the place of the levels, that difference in that of the centre, the mean in
+//! that of c and x in those of strengths, deviations and news; then log λ, by ratio, episode and agent; then log τ of strengths,
+//! deviations and the news of each log-ratio.
 
 use super::attention::Attention;
 use super::marginal::Support;
@@ -45,8 +49,10 @@ const LARGEST_FACTOR: f64 = 3.0;
 pub(crate) struct StandardTarget {
     /// Without the priors of strengths, deviations, news and drifts.
     target: StrengthsTarget,
-    /// Of strengths, deviations and news.
+    /// τ₀ of strengths, deviations and news.
     deviations: [f64; 3],
+    /// a of strengths, deviations and news, by place in a point of the target; the others are not used.
+    unknown: Vec<f64>,
     /// τ, by ratio, episode and agent.
     precisions: Vec<f64>,
     /// μ̂, likewise.
@@ -66,8 +72,14 @@ struct Standing {
 }
 
 impl StandardTarget {
-    /// About a point of the target; `precisions` of the drifts in the data, by ratio, episode and agent.
-    pub(crate) fn new(target: &StrengthsTarget, point: &[f64], precisions: Vec<f64>) -> Result<Self, Error> {
+    /// About a point of the target; `unknown` holds a by place in a point, `precisions` those of the drifts in the data, by
+    /// ratio, episode and agent.
+    pub(crate) fn new(
+        target: &StrengthsTarget,
+        point: &[f64],
+        unknown: Vec<f64>,
+        precisions: Vec<f64>,
+    ) -> Result<Self, Error> {
         let mut target = target.clone();
         target.hierarchy = false;
         let deviations = target.variances;
@@ -89,7 +101,7 @@ impl StandardTarget {
                 levels.extend(solver.solve(&target.support, drifts).ok_or_else(unsolved)?);
             }
         }
-        Ok(StandardTarget { target, deviations: deviations.map(f64::sqrt), precisions, levels })
+        Ok(StandardTarget { target, deviations: deviations.map(f64::sqrt), unknown, precisions, levels })
     }
 
     /// The same variables of another density of the same parameters.
@@ -154,12 +166,15 @@ impl StandardTarget {
         self.families().into_iter().zip(held).map(|((_, places, _), deviation)| (places, deviation))
     }
 
-    /// Strengths, deviations and news from their standard numbers; the others stay as they are.
+    /// Strengths, deviations and news from their variables; the others stay as they are.
     fn unstandardise(&self, variables: &[f64], point: &mut [f64]) {
-        for ((_, places, mean), deviation) in self.families().into_iter().zip(self.log_deviations()) {
+        for (((_, places, mean), (_, held)), at) in
+            self.families().into_iter().zip(self.families_by_deviation()).zip(self.log_deviations())
+        {
             let centre = mean.map_or(0.0, |place| variables[place]);
+            let wider = variables[at] - held.ln();
             for place in places {
-                point[place] = centre + variables[deviation].exp() * variables[place];
+                point[place] = centre + held * (self.unknown[place] * wider).exp() * variables[place];
             }
         }
     }
@@ -243,11 +258,13 @@ impl StandardTarget {
             }
             variables[places.drift_centre()] -= (1.0 - attention.keep) * self.mean_level(number);
         }
-        for (law, places, mean) in self.families() {
+        for ((law, places, mean), (_, held)) in self.families().into_iter().zip(self.families_by_deviation()) {
             let centre = mean.map_or(0.0, |place| point[place]);
             let squares = places.clone().map(|place| (point[place] - centre).powi(2)).sum();
             let log = deviation(law, places.len(), squares);
-            places.for_each(|place| variables[place] = (point[place] - centre) / log.exp());
+            for place in places {
+                variables[place] = (point[place] - centre) / held * (-self.unknown[place] * (log - held.ln())).exp();
+            }
             variables.push(log);
         }
         variables
@@ -308,17 +325,24 @@ impl StandardTarget {
         gradient[layout.blend()] -= by_own * standing.attention.mean_odds(support);
         let times = -by_own * standing.parameters[layout.blend()];
         Attention::add_odds_gradient(support, &standing.parameters, times, &mut gradient);
-        for ((law, places, mean), at) in self.families().into_iter().zip(self.log_deviations()) {
+        for (((law, places, mean), (_, held)), at) in
+            self.families().into_iter().zip(self.families_by_deviation()).zip(self.log_deviations())
+        {
             let deviation = variables[at].exp();
             let mass = law.freedom * law.variance / (deviation * deviation);
             // The inverse gamma law of the variance, in its logarithm.
             value -= law.freedom * variables[at] + 0.5 * mass;
             gradient[at] = mass - law.freedom;
+            let wider = variables[at] - held.ln();
             for place in places {
                 let slope = gradient[place];
-                value -= 0.5 * variables[place].powi(2);
-                gradient[place] = deviation * slope - variables[place];
-                gradient[at] += deviation * variables[place] * slope;
+                let (unknown, x) = (self.unknown[place], variables[place]);
+                let scale = held * (unknown * wider).exp();
+                // x is normal with the rest of the standard deviation.
+                let precision = (-2.0 * (1.0 - unknown) * wider).exp();
+                value -= (1.0 - unknown) * wider + 0.5 * precision * x * x;
+                gradient[place] = scale * slope - precision * x;
+                gradient[at] += unknown * scale * x * slope + (1.0 - unknown) * (precision * x * x - 1.0);
                 if let Some(mean) = mean {
                     gradient[mean] += slope;
                 }

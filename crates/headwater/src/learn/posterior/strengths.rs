@@ -143,7 +143,8 @@ impl<D: Density> Density for Counted<'_, D> {
 
 /// Where the metric of the chains is taken: the maximum given the variances of the hierarchy, which follow by
 /// expectation-maximisation from the curvature there. At a maximum over the variances too, strengths would shrink to nothing.
-fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<Vec<f64>, Error> {
+/// Also the share of the variance of each strength, deviation and log news variance that the data leave.
+fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let Prepared { target, start, scales } = prepared;
     let mut point = start.clone();
     let mut scaling = Scaling::diagonal(point.clone(), scales);
@@ -176,15 +177,29 @@ fn approximate(prepared: &mut Prepared, each: &(dyn Fn(u64) + Sync)) -> Result<V
         }
         target.variances = held;
     }
-    Ok(point)
+    let shares = unknown(target, |place| scaling.variance(place));
+    Ok((point, shares))
+}
+
+/// The share of the variance of each strength, deviation and log news variance that the data leave, by place; one elsewhere.
+fn unknown(target: &StrengthsTarget, variance: impl Fn(usize) -> f64) -> Vec<f64> {
+    let (layout, [of_strengths, of_deviations, of_news]) = (target.attention(), target.variances);
+    let mut shares = vec![1.0; target.size()];
+    let news = (0..target.ratios.len()).map(|number| (target.ratio(number).news(), of_news));
+    for (places, held) in
+        [(layout.strengths(), of_strengths), (layout.deviations(), of_deviations)].into_iter().chain(news)
+    {
+        places.for_each(|place| shares[place] = (variance(place) / held).clamp(0.0, 1.0));
+    }
+    shares
 }
 
 /// The posterior in the variables of the chains, about a point.
-fn standardise(target: &StrengthsTarget, point: &[f64]) -> Result<StandardTarget, Error> {
+fn standardise(target: &StrengthsTarget, point: &[f64], unknown: Vec<f64>) -> Result<StandardTarget, Error> {
     let attention = Attention::new(&target.support, point);
     let precisions =
         (0..target.ratios.len()).flat_map(|number| large::drift_precisions(target, number, point, &attention));
-    StandardTarget::new(target, point, precisions.collect())
+    StandardTarget::new(target, point, unknown, precisions.collect())
 }
 
 /// Logarithm of the scale of the Student law of the drifts, by expectation-maximisation.
@@ -268,9 +283,9 @@ fn sample_guided(
     let stage = progress::stage(APPROXIMATING, most_evaluations(&target));
     let done = AtomicU64::new(0);
     let each = |groups| stage.at(done.fetch_add(groups, Ordering::Relaxed) + groups);
-    let point = approximate(&mut prepared, &each)?;
+    let (point, unknown) = approximate(&mut prepared, &each)?;
     let Prepared { target: approximation, mut scales, .. } = prepared;
-    let guide = standardise(&approximation, &point)?;
+    let guide = standardise(&approximation, &point, unknown)?;
     target.places_of_levels().for_each(|place| scales[place] = 1.0);
     let layout = target.attention();
     [layout.strengths(), layout.deviations()].into_iter().flatten().for_each(|place| scales[place] = 0.3);

@@ -17,7 +17,9 @@ fn world(agents: usize) -> (StrengthsTarget, Vec<f64>) {
 
 fn standard(target: &StrengthsTarget, point: &[f64]) -> StandardTarget {
     let cells = target.ratios.len() * target.ratio(0).levels().len();
-    StandardTarget::new(target, point, (0..cells).map(|cell| 50.0 + 30.0 * (cell as f64).cos()).collect()).unwrap()
+    let unknown = (0..target.size()).map(|place| 0.5 + 0.5 * (0.9 * place as f64).sin()).collect();
+    StandardTarget::new(target, point, unknown, (0..cells).map(|cell| 50.0 + 30.0 * (cell as f64).cos()).collect())
+        .unwrap()
 }
 
 #[test]

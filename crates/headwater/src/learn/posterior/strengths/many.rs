@@ -5,7 +5,7 @@
 
 use super::meaning::{EpisodeDrifts, Reading, StrengthsDraw};
 use super::prepared::{Prepared, posts, prepare};
-use super::{APPROXIMATING, CORRECTING, StrengthsPosterior, moved, run, standardise};
+use super::{APPROXIMATING, CORRECTING, StrengthsPosterior, moved, run, standardise, unknown};
 use crate::learn::method::Method;
 use crate::learn::posterior::arrow::ArrowMetric;
 use crate::learn::posterior::attention::Attention;
@@ -54,7 +54,8 @@ pub(super) fn run_large(
     shift: &[f64],
     sampling: &SamplingParams,
 ) -> Result<StrengthsPosterior, Error> {
-    let standard = standardise(target, metric.centre())?;
+    let unknown = unknown(target, |place| metric.variance(place));
+    let standard = standardise(target, metric.centre(), unknown)?;
     let metric = large::standardised(&standard, metric, scales)?;
     run(panel, reading, &standard, metric, None, shift, sampling)
 }

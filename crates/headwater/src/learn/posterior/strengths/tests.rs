@@ -185,9 +185,14 @@ fn keeps_the_joint_law<M: Metric + Clone>(
     observe(&mut target, &start, &mut rng);
     // Any precisions are right as long as they do not depend on the position.
     let cells = target.places_of_levels().count();
-    let standard =
-        StandardTarget::new(&target, &start, (0..cells).map(|cell| 40.0 + 20.0 * (cell as f64).sin()).collect())
-            .unwrap();
+    let unknown = (0..target.size()).map(|place| 0.5 + 0.5 * (0.9 * place as f64).sin()).collect();
+    let standard = StandardTarget::new(
+        &target,
+        &start,
+        unknown,
+        (0..cells).map(|cell| 40.0 + 20.0 * (cell as f64).sin()).collect(),
+    )
+    .unwrap();
     let begun = variables_of(&standard, &start, &mut rng);
     let metric = metric(&standard, &start, begun);
     let guide_metric = guide.map(|off| off(metric.clone()));
