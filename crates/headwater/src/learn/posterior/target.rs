@@ -50,7 +50,7 @@ const MOST_LANED: usize = 4_000_000;
 
 /// Log-density of normal numbers about a centre, and its derivatives by each number; the derivative by the centre is minus
 /// their sum.
-fn log_normal_density(values: &[f64], centre: f64, variance: f64, gradient: &mut [f64]) -> f64 {
+fn normal_log_density(values: &[f64], centre: f64, variance: f64, gradient: &mut [f64]) -> f64 {
     let mut squares = 0.0;
     for (gradient, value) in gradient.iter_mut().zip(values) {
         squares += (value - centre).powi(2);
@@ -262,7 +262,7 @@ impl StrengthsTarget {
         let mut value = 0.0;
         let families = [(layout.strengths(), of_strengths), (layout.deviations(), of_deviations)];
         for (range, variance) in families.into_iter().filter(|_| self.hierarchy) {
-            value += log_normal_density(&point[range.clone()], 0.0, variance, &mut gradient[range]);
+            value += normal_log_density(&point[range.clone()], 0.0, variance, &mut gradient[range]);
         }
         value += normal(layout.own(), OF_OWN.0, OF_OWN.1, gradient);
         value += normal(layout.blend(), OF_BLEND.0, OF_BLEND.1, gradient);
@@ -291,7 +291,7 @@ impl StrengthsTarget {
             if self.hierarchy {
                 let centre = point[places.mean_news()];
                 let mut slopes = vec![0.0; agents];
-                value += log_normal_density(&point[places.news()], centre, of_news, &mut slopes);
+                value += normal_log_density(&point[places.news()], centre, of_news, &mut slopes);
                 gradient[places.mean_news()] -= slopes.iter().sum::<f64>();
                 gradient[places.news()].iter_mut().zip(&slopes).for_each(|(to, from)| *to += from);
             }
